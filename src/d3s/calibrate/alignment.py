@@ -93,17 +93,7 @@ class Alignment(NamedTuple):
 def align_views(
     captures: Captures, fields: Fields, setup: Setup, progress: Progress | None
 ) -> Alignment:
-    """Find places on the board, and from these the anchors, the rectification and the geometry.
-
-    Parameters
-    ----------
-    captures, fields
-        Raw frames, nearest board first, and the parts of them that the two lenses light.
-    setup
-        The design, and whether the offset of the ruler is applied.
-    progress
-        Called after each frame with the number of frames done, and of all.
-    """
+    """Find places on the board, and from these the anchors, the rectification and the geometry."""
     matches = find_matches(captures, fields, progress)
     return align_matches(matches, captures.distances_m, fields.radius_px, setup)
 
@@ -117,18 +107,7 @@ def align_matches(
 ) -> Alignment:
     """Find distortion, anchors, rectification and geometry from places on the board.
 
-    Parameters
-    ----------
-    matches
-        Places on the board from frame to frame and from view to view.
-    distances_m
-        Distances by the ruler in metres, one for each frame.
-    field_radius_px
-        Unit of places in a view.
-    setup
-        The design, and whether the offset of the ruler is applied.
-    before
-        Alignment by nearly the same places, to start with.
+    `before` is the alignment by nearly the same places, to start with.
     """
     optics = setup.design.optics
     distortion, anchors = find_distortion(
@@ -156,12 +135,7 @@ def align_matches(
 def bowl_doubt_per_m(coma_px: float, lenses: LensMaps) -> float:
     """Standard deviation of the bowl of a board that places show, by errors of the lenses.
 
-    Parameters
-    ----------
-    coma_px
-        Coma at the field radius, as shift of the light.
-    lenses
-        Focus over the field.
+    `coma_px` is the coma at the field radius, as shift of the light.
     """
     curvature_dpt = np.mean([lenses.focus_left_dpt[2:], lenses.focus_right_dpt[2:]])
     return float(np.hypot(_BOWL_PER_COMA * coma_px, _BOWL_PER_DPT * curvature_dpt))
@@ -170,12 +144,8 @@ def bowl_doubt_per_m(coma_px: float, lenses: LensMaps) -> float:
 def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
     """Matches as views would give them whose blur does not change over the field.
 
-    Parameters
-    ----------
-    alignment
-        Places as they were found, and the axes and depths they led to.
-    rig
-        Focus on the axis and over the field.
+    `alignment` has the places as they were found, and the axes and depths they led to; `rig` the
+    focus on the axis and over the field.
     """
     lenses, optics = lens_maps_of(rig), rig.optics
     matches, distortion = alignment.matches, alignment.distortion
@@ -217,14 +187,7 @@ def draft_rig(
 ) -> Rig:
     """Make a rig that can split frames; its focus and its depth equation are not tuned yet.
 
-    Parameters
-    ----------
-    setup
-        The design, the name of the camera and its provenance.
-    alignment, fields, noise
-        Results of the steps before; the views are cut from the fields.
-    frame_shape
-        Rows and columns of the raw frame, in pixels.
+    The views are cut from the fields.
     """
     geometry, rectification = alignment.geometry, alignment.rectification
     optics = setup.design.optics.replace(baseline_m=geometry.baseline_m, disparity_offset_px=0.0)

@@ -109,13 +109,7 @@ class Anchors(NamedTuple):
 
 
 def find_anchors(matches: Matches) -> Anchors:
-    """Find the anchors of both views by expansion and by least shift, and choose a method.
-
-    Raises
-    ------
-    CalibrationError
-        If the board does not change its size, or does not move along a line.
-    """
+    """Find the anchors of both views by expansion and by least shift, and choose a method."""
     left, right = (
         _view_anchor(pairs, name)
         for pairs, name in ((matches.left, "left"), (matches.right, "right"))

@@ -81,26 +81,13 @@ def choose_baselines(
 ) -> ChosenBaselines:
     """Choose the set of virtual baselines with the least cost over boards at known depths.
 
-    Parameters
-    ----------
-    views, depths_m, rig, board, progress
-        As for `find_tuning`.
-    tuning
-        Result of `find_tuning` with the same options; its virtual baselines are chosen from.
-    count
-        Number of baselines to choose, 1 to 5. The result has the best sets of 1 to 5.
-    options
-        Options of the consensus: a window has a depth where the confidence exceeds
-        `min_confidence`. Without a depth range, one that has all boards is used.
-    at_one_metre
-        Whether errors count as they would be at 1 m: divided by the square of the depth in metres,
-        with which noise grows. In the paper (Eq. S11) errors count as they are, so that far boards
-        decide: sets that differ by a few per cent of that cost differ by half at near depths.
-
-    Raises
-    ------
-    InputError
-        If no frame has texture, or `count` is not 1 to 5.
+    `tuning` is the result of `find_tuning` with the same options, and its virtual baselines are
+    chosen from; views, depths and board are as there. `count` is 1 to 5; the result has the best
+    sets of 1 to 5. A window has a depth where the confidence exceeds `options.min_confidence`;
+    without a depth range, one that has all boards is used. With `at_one_metre` errors count as they
+    would be at 1 m: divided by the square of the depth in metres, with which noise grows. In the
+    paper (Eq. S11) errors count as they are, so that far boards decide: sets that differ by a few
+    per cent of that cost differ by half at near depths.
     """
     if count not in _COUNTS:
         raise InputError(f"count={count!r} must be a whole number from 1 to {_COUNTS[-1]}.")
@@ -149,16 +136,8 @@ def cost_m(
 ) -> float:
     """Weighted mean absolute error in metres, `MISSING_M` where confidence is low (paper Eq. S11).
 
-    Parameters
-    ----------
-    error_m
-        (windows,): depth minus truth.
-    confidence
-        (windows,): 0 to 1.
-    min_confidence
-        A window has a depth if its confidence exceeds this.
-    weight
-        (windows,): sums to 1.
+    `error_m` is depth minus truth in each window; a window has a depth if its confidence exceeds
+    `min_confidence`; the weights sum to 1.
     """
     price = np.where(confidence > min_confidence, np.abs(error_m), MISSING_M)
     return float(weight @ price)

@@ -25,16 +25,7 @@ class Board(NamedTuple):
     ) -> FloatArray:
         """Depth of the board at pixels of the left view, in metres.
 
-        Parameters
-        ----------
-        cols, rows
-            Pixels x and y of the left view; their shapes broadcast.
-        depth_m
-            Depth of the board in the middle of the view.
-        shape
-            Rows and columns of the view.
-        optics
-            Gives the focal length in pixels.
+        The pixels x and y broadcast; `depth_m` is that of the board in the middle of the view.
         """
         x = (np.asarray(cols) - 0.5 * (shape[1] - 1)) / optics.focal_length_px
         y = (np.asarray(rows) - 0.5 * (shape[0] - 1)) / optics.focal_length_px
@@ -43,12 +34,7 @@ class Board(NamedTuple):
     def depth_along_m(self, x: ArrayLike, y: ArrayLike, depth_m: float) -> FloatArray:
         """Depth of the board in a direction, in metres.
 
-        Parameters
-        ----------
-        x, y
-            Tangents X / Z and Y / Z of the direction.
-        depth_m
-            Depth of the board on the axis.
+        x and y are the tangents X / Z and Y / Z of the direction; `depth_m` is that on the axis.
         """
         across, down = np.asarray(x), np.asarray(y)
         plane = depth_m / (1.0 - self.slopes[0] * across - self.slopes[1] * down)

@@ -57,22 +57,9 @@ def read_captures(
     says, or several takes one after the other. A frame that is overexposed or shows no texture is
     rejected, with its reason, as long as five frames remain.
 
-    Parameters
-    ----------
-    folder
-        Folder with distances.csv, as `distance_table` describes it, and the images that it names.
-    bayer
-        Order of the colours of a colour sensor, "none" for a mono sensor; None: found.
-    linear
-        Whether integers are proportional to intensity; None: grey ones are, and of colour images
-        the sRGB curve is undone, as `load_pair` does.
-    progress
-        Called with the number of frames that were checked, and of all.
-
-    Raises
-    ------
-    CapturesError
-        If lines of the table, files or frames are wrong; the error names all of them.
+    `bayer` is the order of the colours of a colour sensor. `linear` says whether integers are
+    proportional to intensity; if None, grey ones are, and of colour images the sRGB curve is
+    undone, as `load_pair` does.
     """
     try:
         path = Path(os.fsdecode(folder))
@@ -123,25 +110,10 @@ def captures_of(
 ) -> Captures:
     """Captures from arrays, checked as `read_captures` checks files.
 
-    Parameters
-    ----------
-    images
-        Raw frames, (rows, cols) each: uint8 or uint16 of their full scale, or floats with full
-        scale 1. Frames are not copied; each is taken from the sequence when it is used.
-    distances_m
-        Distance of the board in each frame, in metres, from near to far or from far to near within
-        each take. Frames are sorted by it.
-    names
-        Names of the frames. Default: "frame 0", "frame 1", ...
-    bayer
-        Order of the colours of a colour sensor, "none" for a mono sensor; None: found.
-    progress
-        Called with the number of frames that were checked, and of all.
-
-    Raises
-    ------
-    CapturesError
-        If frames or distances are wrong; the error names all that are.
+    Frames (rows, cols) are uint8 or uint16 of their full scale, or floats with full scale 1. They
+    are not copied; each is taken from the sequence when it is used. Distances go from near to far
+    or from far to near within each take; frames are sorted by them, and called "frame 0", "frame
+    1", ... if they have no names.
     """
     distances, called = _checked_lists(images, distances_m, names)
     order = sorted(range(len(called)), key=distances.__getitem__)

@@ -59,19 +59,7 @@ class ColourSensor(NamedTuple):
 def find_sensor(read: Callable[[int], Image], count: int, bayer: str | None) -> ColourSensor | None:
     """Find the colours of a sensor; None for a mono sensor.
 
-    Parameters
-    ----------
-    read
-        Raw frame by number. Frames that cannot be read are passed over.
-    count
-        Number of frames.
-    bayer
-        Order of the colours, "none" for a mono sensor, or None: found from the frames.
-
-    Raises
-    ------
-    InputError
-        If the order is unknown, or the frames have colours in an order that is not clear.
+    `read` gives a raw frame by its number. Frames that cannot be read are passed over.
     """
     if bayer == MONO:
         return None
@@ -102,13 +90,7 @@ def _some_frames(read: Callable[[int], Image], count: int) -> Sequence[Image]:
 
 
 def _found_order(found: Sequence[FoundBayer]) -> Bayer | None:
-    """Order in most of the frames; None for a mono sensor.
-
-    Raises
-    ------
-    InputError
-        If most of them have a pattern whose order is not clear.
-    """
+    """Order in most of the frames; None for a mono sensor."""
     coloured = [one for one in found if one.is_bayer]
     if 2 * len(coloured) <= len(found):
         return None

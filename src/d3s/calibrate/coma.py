@@ -49,12 +49,8 @@ class _View(NamedTuple):
 def spectrum(slope: float, smoothing_px: float) -> Spectrum:
     """Spectrum of a texture whose contrast falls with a power of the frequency, smoothed.
 
-    Parameters
-    ----------
-    slope
-        The power: 0 is white noise, 1 is like most photographs.
-    smoothing_px
-        Standard deviation of the smoothing of the pictures.
+    The power 0 is white noise, 1 is like most photographs; the smoothing of the pictures is a
+    standard deviation.
     """
     node, weight = np.polynomial.legendre.leggauss(_RADII)
     radius = 0.5 * _HIGHEST / smoothing_px * (node + 1)
@@ -116,17 +112,10 @@ def detail_shift(
 ) -> DetailShift:
     """Shift of the windows of two pictures that a match of them finds.
 
-    Parameters
-    ----------
-    blurs_px
-        Tensors of the blur radii (3, windows) of both pictures: along x, mixed, along y.
-    comas_px
-        Coma (2, windows) of both pictures along x and y, as shift of the light.
-    waves
-        Spectrum of the texture in the first picture.
-    magnification
-        Size of the texture in the second picture over that in the first: finer detail is shifted
-        otherwise.
+    Blurs are tensors of the radii (3, windows): along x, mixed, along y; comas (2, windows) are
+    shifts of the light along x and y. `waves` is the spectrum of the texture in the first picture.
+    The magnification is the size of the texture in the second picture over that in the first: finer
+    detail is shifted otherwise.
     """
     first = _view(blurs_px[0], comas_px[0], waves.frequency)
     second = _view(blurs_px[1], comas_px[1], waves.frequency / magnification)
@@ -155,12 +144,7 @@ def expected_square_frequency(
 ) -> FloatArray:
     """Mean square frequency (windows,) that a match of two blurred pictures weights.
 
-    Parameters
-    ----------
-    blurs_px
-        Tensors of the blur radii (3, windows) of both pictures.
-    waves
-        Spectrum of the texture.
+    Blurs are tensors of the radii (3, windows).
     """
     return _mean_square_frequency(_common_contrast(blurs_px, waves), waves)
 
@@ -232,17 +216,7 @@ def without_coma(
 ) -> Matches:
     """Matches without the shift of detail by coma.
 
-    Parameters
-    ----------
-    matches
-        Places on the board.
-    comas_px
-        Coma of the left and of the right lens: along x and y on the axis, and its growth per field
-        radius, as shift of the light.
-    blur
-        Blur of the board in all frames.
-    waves
-        Spectrum of the board.
+    Coma is along x and y on the axis, and its growth per field radius, as shift of the light.
     """
 
     def changed(pair: PairMatches, cameras: tuple[int, int]) -> PairMatches:
@@ -266,15 +240,7 @@ def without_coma(
 
 
 def board_spectrum(matches: Matches, blur: BoardBlur) -> Spectrum:
-    """Spectrum of the board, smoothed as the pictures are that places were found in.
-
-    Parameters
-    ----------
-    matches
-        Places on the board, with the mean square frequency of its detail.
-    blur
-        Blur of the board in all frames.
-    """
+    """Spectrum of the board, smoothed as the pictures are that places were found in."""
     pairs = [(pair, blur.blurs_px(pair, (0, 0))) for pair in matches.left if blur.knows(pair)]
     return _fitting_spectrum(pairs, smoothing_px(2 * blur.lenses.field_radius_px))
 

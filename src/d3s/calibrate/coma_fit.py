@@ -59,19 +59,7 @@ class _Pair(NamedTuple):
 def find_coma(matches: Matches, blur: BoardBlur, waves: Spectrum) -> Coma:
     """Coma of both lenses that explains how coarse detail lies beside fine detail.
 
-    Parameters
-    ----------
-    matches
-        Windows found from frame to frame and from view to view, with and without fine detail.
-    blur
-        Blur of the board in all frames.
-    waves
-        Spectrum of the board.
-
-    Returns
-    -------
-    Coma
-        None of it, with the standard deviation of the prior, if no pair can be used.
+    There is none of it, with the standard deviation of the prior, if no pair can be used.
     """
     radius_px = blur.lenses.field_radius_px
     smoothing = smoothing_px(2 * radius_px)

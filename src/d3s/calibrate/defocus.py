@@ -108,23 +108,7 @@ def find_defocus(
 ) -> Defocus:
     """Find focus and aperture of both cameras from boards at known depths.
 
-    Parameters
-    ----------
-    views
-        Rectified pairs of the board, one at each depth; the axis meets the middle of the view.
-    depths_m
-        Depth of the board in each pair, in metres, increasing.
-    optics
-        The design with the calibrated disparity: prior of the fit.
-    progress
-        Called after each frame with the number of frames done, and of all.
-
-    Raises
-    ------
-    InputError
-        If the design has no aperture.
-    CalibrationError
-        If fewer than five frames have texture, or agree on the blur.
+    The depths increase. `optics` is the design with the calibrated disparity: prior of the fit.
     """
     if optics.aperture_radius_m == 0:
         raise InputError("aperture_radius_m=0 must be above 0: a pinhole has no focus to find.")

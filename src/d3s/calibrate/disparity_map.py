@@ -94,20 +94,7 @@ def measure_cells(
 ) -> CellDisparity:
     """Measure the disparity of every board by the joint method, in cells of the field.
 
-    Parameters
-    ----------
-    views
-        Rectified pairs of the board.
-    depths_m
-        Depth of the board on the axis, in each pair.
-    rig
-        The camera, as far as it is calibrated.
-    board
-        Tilt and bend of the board.
-    field_radius_px
-        Unit of places in a view.
-    progress
-        Called with the number of frames that are done, and of all.
+    `depths_m` are those of the board on the axis; the rig is the camera as far as it is calibrated.
     """
     optics = rig.optics
     options = {"depth_range_m": widened_depth_range_m(optics, depths_m)}
@@ -199,15 +186,7 @@ class _Terms(NamedTuple):
         return sum(term_count(degree) for degree in self.degrees)
 
     def columns(self, x: FloatArray, y: FloatArray, vergence_dpt: FloatArray) -> FloatArray:
-        """Terms (coefficients, cells) of coefficients in units of their standard deviations.
-
-        Parameters
-        ----------
-        x, y
-            (cells,): places, in units of the field radius.
-        vergence_dpt
-            (cells,): 1/Z of the board.
-        """
+        """Terms (coefficients, cells) of coefficients in units of their standard deviations."""
         scaled = (vergence_dpt - self.middle_dpt) / self.half_dpt
         return np.concatenate(
             [
@@ -227,12 +206,7 @@ class _Terms(NamedTuple):
 def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
     """Fit polynomials over the field and 1/Z to the disparity of cells.
 
-    Parameters
-    ----------
-    cells
-        Disparity measured less that of the board.
-    rig
-        The camera that it was measured with.
+    The rig is the camera that the disparity was measured with.
     """
     known = np.isfinite(cells.residual_px) & np.isfinite(cells.sigma_px)
     x, y = (np.broadcast_to(one, known.shape)[known] for one in (cells.x, cells.y))
@@ -336,10 +310,7 @@ class RemainingSigma(NamedTuple):
 def remaining_sigma(cells: CellDisparity) -> RemainingSigma:
     """Standard deviation of the disparity that a calibration leaves, without that by noise.
 
-    Parameters
-    ----------
-    cells
-        Disparity of boards that were not calibrated with, less that of the boards and the maps.
+    The cells are those of boards that were not calibrated with.
     """
     from scipy.optimize import nnls  # importing scipy takes longer than the rest of d3s
 

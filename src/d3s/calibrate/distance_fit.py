@@ -69,14 +69,7 @@ def frame_disparity(
 ) -> FrameDisparity:
     """Fit a quadratic to the disparities of a frame, rejecting outliers.
 
-    Parameters
-    ----------
-    pair
-        Places in the left and the right view of the frame.
-    rectification
-        Brings the rows of both views together.
-    anchors
-        (x, y) of the left and of the right anchor in the raw frame.
+    The anchors are (x, y) of the left and of the right one in the raw frame.
     """
     left, right = rectification.rectified(pair.first_px, pair.second_px, anchors)
     apart = left[:, 0] - right[:, 0]
@@ -170,10 +163,8 @@ class DistanceData(NamedTuple):
     def wrong_distances(self) -> dict[int, str]:
         """Frames whose distance by the ruler does not fit their expansion, with the reason.
 
-        Raises
-        ------
-        CalibrationError
-            If more than a third of the distances do not fit, or their order or offset is wrong.
+        Raises a `CalibrationError` if more than a third of the distances do not fit, or their order
+        or offset is wrong.
         """
         relative = self.relative_distances_m()
         scale, offset = robust_line(relative, self.typed_m)
@@ -279,17 +270,7 @@ class Solution(NamedTuple):
 
 
 def fit_distances(data: DistanceData, lens: LensPrior, *, ruler_is_free: bool) -> Solution:
-    """Fit depths by weighted least squares; the precision of the ruler is found from the fit.
-
-    Parameters
-    ----------
-    data
-        Distances by the ruler, disparities and expansions.
-    lens
-        What the lenses may add to disparity and expansion.
-    ruler_is_free
-        Whether the offset of the ruler is an unknown.
-    """
+    """Fit depths by weighted least squares; the precision of the ruler is found from the fit."""
     count = len(data.frames)
     relative = data.relative_distances_m()
     slope, offset = robust_line(relative, data.typed_m)

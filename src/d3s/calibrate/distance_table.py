@@ -38,10 +38,7 @@ class Row(NamedTuple):
 def read_table(folder: Path) -> list[Row]:
     """Read distances.csv of a folder: its rows, in their order, enough for a calibration.
 
-    Raises
-    ------
-    CapturesError
-        If lines are wrong or files are missing; the error names all of them.
+    An error names all lines that are wrong and files that are missing.
     """
     rows, problems, count = _read(folder)
     if count < FEWEST_FRAMES:
@@ -57,13 +54,7 @@ def read_table(folder: Path) -> list[Row]:
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """Read distances.csv of a folder as `read_table` does, however few frames it has.
-
-    Raises
-    ------
-    CapturesError
-        If lines are wrong or files are missing; the error names all of them.
-    """
+    """Read distances.csv of a folder as `read_table` does, however few frames it has."""
     rows, problems, _ = _read(folder)
     if problems:
         raise CapturesError(*problems, path=folder / TABLE_NAME)

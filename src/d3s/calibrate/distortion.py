@@ -71,14 +71,8 @@ class Distortion(NamedTuple):
     ) -> FloatArray:
         """Places (places, 2) in the raw frame of a lens without distortion.
 
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        places_px
-            (places, 2): x, y in the raw frame.
-        vergence_dpt
-            1/Z of the places; that of `self.vergence_dpt` if left.
+        Places are (places, 2): x, y in the raw frame; the vergence 1/Z is `self.vergence_dpt` if
+        left.
         """
         further = 0.0 if vergence_dpt is None else vergence_dpt - self.vergence_dpt
         numbers = self.numbers(camera)
@@ -133,20 +127,9 @@ def find_distortion(
 ) -> tuple[Distortion, Anchors]:
     """Find the distortion of both lenses, and the anchors of the views without it.
 
-    Parameters
-    ----------
-    matches
-        Places on the board from frame to frame and from view to view.
-    anchors
-        Axes to start with: anchors of the views as they are, or without the distortion `start`.
-    distances_m
-        Distances of the board in metres, one for each frame.
-    focal_length_px
-        Sensor distance in pixels, as designed.
-    field_radius_px
-        Unit of places in a view.
-    start
-        Distortion that is nearly right, such as that of the same places before a small correction.
+    `anchors` are axes to start with: of the views as they are, or without the distortion `start`,
+    which is nearly right, such as that of the same places before a small correction. The focal
+    length is as designed.
     """
     vergences_dpt = tuple(1 / distance_m for distance_m in distances_m)
     so_far = start or Distortion(field_radius_px, float(np.median(vergences_dpt)), vergences_dpt)

@@ -102,14 +102,7 @@ def mean_of_known(
 ) -> FloatArray:
     """Mean of the values that are not NaN; NaN if there are too few.
 
-    Parameters
-    ----------
-    values
-        Array of any shape.
-    axis
-        Axes to average over. Default: all.
-    fewest
-        Least share of the values that have to be known; one value at least.
+    `fewest` is the least share of the values that have to be known; one value at least.
     """
     known = np.isfinite(values)
     total = np.sum(values, axis=axis, where=known)

@@ -86,21 +86,8 @@ def find_fields(
 ) -> Fields:
     """Find the fields of both lenses from the light in several frames.
 
-    Parameters
-    ----------
-    captures
-        Frames of a board.
-    left_lens
-        The half of the upright frame that the left lens lights. Ignored if `boxes` are given.
-    boxes
-        Boxes of the left and the right lens, in this order, instead of those found.
-
-    Raises
-    ------
-    CalibrationError
-        If the light does not show two fields.
-    InputError
-        If `left_lens` or `boxes` are invalid.
+    `left_lens` is the half of the upright frame that the left lens lights. It is ignored if boxes
+    of the left and the right lens, in this order, are given.
     """
     if left_lens not in ("left", "right"):
         raise InputError(f"left_lens={left_lens!r} must be 'left' or 'right'.")
@@ -260,21 +247,9 @@ def largest_crop(
     Both views are centred on the anchors, as in the paper, and lie within the fields. Of all such
     rectangles, the result is the one in which most pixels have a match at the largest disparity.
 
-    Parameters
-    ----------
-    fields
-        Outlines of both fields in the raw frame.
-    calibration
-        Anchors and rectification. Its crop is ignored.
-    frame_shape
-        Rows and columns of the raw frame.
-    disparity_px
-        Largest disparity, that of the nearest board.
-
-    Raises
-    ------
-    CalibrationError
-        If an anchor lies so near the edge of its field that no view of 64 px fits around it.
+    The calibration gives anchors and rectification; its crop is ignored. The disparity is the
+    largest, that of the nearest board. Raises a `CalibrationError` if an anchor lies so near the
+    edge of its field that no view of 64 px fits around it.
     """
     centred = calibration.replace(crop_rows_px=1, crop_cols_px=1)
     sides = [

@@ -162,22 +162,8 @@ def find_focus_map(
 ) -> FocusMap:
     """Find the focus of both lenses over the field.
 
-    Parameters
-    ----------
-    views
-        Rectified pairs of the board.
-    depths_m
-        Depth of the board on the axis, in each pair.
-    optics
-        The camera with the focus and aperture found in the middle of the views.
-    board
-        Tilt and bend of the board.
-    field_radius_px
-        Unit of places in a view.
-    noise
-        Standard deviation of the noise of a pixel.
-    progress
-        Called with the number of frames that are done, and of all.
+    `depths_m` are those of the board on the axis; `optics` has the focus and aperture found in the
+    middle of the views; `noise` is the standard deviation of a pixel.
     """
     count = min(_MOST_FRAMES, len(depths_m))
     chosen = np.linspace(0, len(depths_m) - 1, count).round().astype(int).tolist()

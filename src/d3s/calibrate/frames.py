@@ -87,15 +87,6 @@ def on_each_frame(
 
     Threads share out frames rather than rows: much of the work on a frame is not done by rows.
     Memory that the step before has freed is given back to the system first.
-
-    Parameters
-    ----------
-    work
-        Called with the number of a frame.
-    count
-        Number of frames.
-    progress
-        Called with the number of frames that are done, and of all.
     """
     give_back_freed_memory()
     results: list[Result] = []

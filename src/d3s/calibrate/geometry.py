@@ -108,31 +108,11 @@ def find_geometry(
 ) -> Geometry:
     """Find the relation of disparity and depth from all frames at once.
 
-    Parameters
-    ----------
-    matches
-        Places in both views of each frame.
-    anchors
-        Points towards which the board shrinks, and the expansion between frames.
-    rectification
-        Brings the rows of both views together.
-    distances_m
-        Distances by the ruler in metres, one for each frame, rejected frames included.
-    design
-        The camera as built: pixel pitch, sensor distance and baseline. Of the latter two, each is
-        found with the other as built.
-    fit_ruler
-        True: apply the offset of the ruler. False: do not. None: apply it if it is significant.
-    distorts
-        Whether the lenses distort: then they are real ones, whose pupils spoil the expansion.
-
-    Raises
-    ------
-    InputError
-        If there is not one distance for each frame.
-    CalibrationError
-        If the lenses are exchanged, the distances do not fit the frames, or K is far from that of
-        the design.
+    Distances are by the ruler, one for each frame, rejected frames included. Of baseline and sensor
+    distance, each is found with the other as built. `fit_ruler` True: apply the offset of the
+    ruler; False: do not; None: apply it if it is significant. If the lenses distort, they are real
+    ones, whose pupils spoil the expansion. Raises a `CalibrationError` if the lenses are exchanged,
+    the distances do not fit the frames, or K is far from that of the design.
     """
     if len(distances_m) != matches.frames:
         raise InputError(
@@ -271,17 +251,7 @@ def _tilt(data: DistanceData, fit: Solution, design: Optics) -> tuple[Place, Pla
 def disparity_in_powers(
     disparity_px: FloatArray, vergence_dpt: FloatArray, powers: int = 3
 ) -> FloatArray:
-    """Factors (powers, ...) of 1, u, u² that fit disparities (frames, ...) at vergences u.
-
-    Parameters
-    ----------
-    disparity_px
-        Disparities of the frames.
-    vergence_dpt
-        1/Z of the frames.
-    powers
-        Number of terms.
-    """
+    """Factors (powers, ...) of 1, u, u² that fit disparities (frames, ...) at vergences u."""
     terms = np.vander(vergence_dpt, powers, increasing=True)
     return np.asarray(np.linalg.lstsq(terms, disparity_px, rcond=None)[0])
 
@@ -291,12 +261,8 @@ def _disparity_errors_px(fit: Solution, by_zero_m: FloatArray) -> FloatArray:
 
     Of a depth that is too large by the share e, the map subtracts e K / Z too little.
 
-    Parameters
-    ----------
-    fit
-        Depths of the boards with their covariance.
-    by_zero_m
-        (frames,): change of the depths if the zero of the ruler is off by a standard deviation.
+    `by_zero_m` (frames,) is the change of the depths if the zero of the ruler is off by a standard
+    deviation.
     """
     vergence = 1 / fit.depths_m
     shares = fit.covariance[: fit.frames, : fit.frames]

@@ -64,20 +64,8 @@ def find_illumination(
 ) -> Illumination:
     """Find the light of both views over the field.
 
-    Parameters
-    ----------
-    views
-        Rectified pairs of the board, without correction of the light.
-    depths_m
-        Depth of the board on the axis, in each pair.
-    optics
-        The camera: the disparity of a depth must be right to a pixel.
-    board
-        Tilt and bend of the board.
-    field_radius_px
-        Unit of places in a view.
-    progress
-        Called with the number of frames that are done, and of all.
+    The views are without correction of the light; depths are those of the board on the axis; the
+    disparity of a depth by `optics` must be right to a pixel.
     """
     count = min(_MOST_FRAMES, len(depths_m))
     chosen = np.linspace(0, len(depths_m) - 1, count).round().astype(int)

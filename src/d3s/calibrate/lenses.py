@@ -69,17 +69,7 @@ def find_lenses(
     setup: Setup,
     percent: Percent,
 ) -> Lenses:
-    """Find light, focus and remaining disparity over the field.
-
-    Parameters
-    ----------
-    captures, alignment
-        Raw frames; which of these to use, their depths and the shape of the board.
-    fields, noise, setup
-        As for `draft_rig`.
-    percent
-        Progress of the steps.
-    """
+    """Find light, focus and remaining disparity over the field."""
     frames, depths_m, board = alignment.frames, alignment.depths_m, alignment.board
     radius_px = alignment.distortion.field_radius_px
     rig = draft_rig(setup, alignment, fields, noise, captures.shape)
@@ -199,12 +189,8 @@ def _local_means(
 def with_sigma(lenses: Lenses, cells: CellDisparity | None) -> Rig:
     """Rig whose disparity has the standard deviation that calibration and test found.
 
-    Parameters
-    ----------
-    lenses
-        The calibrated camera, and what it was calibrated with.
-    cells
-        Disparity left on frames that were not calibrated with; None if there was no test.
+    `cells` is the disparity left on frames that were not calibrated with; None if there was no
+    test.
     """
     alignment, maps = lenses.alignment, lens_maps_of(lenses.rig)
     optics, geometry = lenses.rig.optics, alignment.geometry

@@ -139,19 +139,8 @@ def find_matches(captures: Captures, fields: Fields, progress: Progress | None =
 
     Frames without texture, without a match to another frame, or with a rotated board are rejected.
 
-    Parameters
-    ----------
-    captures
-        Raw frames, nearest board first.
-    fields
-        The parts of the frame that the two lenses light.
-    progress
-        Called after each frame with the number of frames done, and of all.
-
-    Raises
-    ------
-    CalibrationError
-        If fewer than five frames, or less than two thirds, can be used.
+    The nearest board comes first. Raises a `CalibrationError` if fewer than five frames, or less
+    than two thirds, can be used.
     """
     matcher = _Matcher(captures.distances_m)
     masks = (fields.mask(0), fields.mask(1))

@@ -67,13 +67,7 @@ class _Level(NamedTuple):
 
 
 def find_noise(captures: Captures, fields: Fields) -> Noise:
-    """Find the noise of the sensor from 12 of the frames.
-
-    Raises
-    ------
-    CalibrationError
-        If the board has fewer than three levels of brightness.
-    """
+    """Find the noise of the sensor from 12 of the frames."""
     numbers = np.unique(np.linspace(0, len(captures) - 1, _FRAMES).round().astype(int)).tolist()
     masks = fields.mask(0), fields.mask(1)
     edges = np.linspace(0.0, max(fields.light) * 1.25, _LEVELS + 1)

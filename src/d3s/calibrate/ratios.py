@@ -58,13 +58,9 @@ class Sums(NamedTuple):
     def ratios_per_px(self, shifts_px: FloatArray, blur: FloatArray | None = None) -> FloatArray:
         """Ratio (shifts, windows) at shifts.
 
-        Parameters
-        ----------
-        shifts_px
-            (shifts, 1), or (shifts, windows) if each window has its own.
-        blur
-            (3, shifts, windows): factors of S_xx, 2 S_xy and S_yy that are added to the difference;
-            none if left.
+        Shifts are (shifts, 1), or (shifts, windows) if each window has its own. `blur` (3, shifts,
+        windows) are factors of S_xx, 2 S_xy and S_yy that are added to the difference; none if
+        left.
         """
         place = np.asarray(shifts_px, dtype=np.float64) - self.first_px
         # Lenses may add more to a shift than there is to spare, far from all depths of the board.
@@ -104,20 +100,10 @@ def shift_sums(
     Each window lies in the frame with all pixels that it depends on, and so does its match at every
     shift. Windows do not overlap.
 
-    Parameters
-    ----------
-    left, right
-        Rectified views, (rows, cols).
-    shifts_px
-        Smallest and largest shift of the right view.
-    options
-        Options of the consensus: its window and prefilter are used.
-    most_windows
-        Largest number of windows.
-    with_blur
-        Whether second derivatives are summed too, for lenses that differ over the field.
-    removed_noise
-        Variance of the noise of the difference that is taken from its squares, in a pixel.
+    `shifts_px` are the smallest and largest shift of the right view; window and prefilter of the
+    options are used. `with_blur`: second derivatives are summed too, for lenses that differ over
+    the field. `removed_noise` is the variance of the noise of the difference that is taken from its
+    squares, in a pixel.
     """
     first = math.floor(shifts_px[0]) - _SPARE_PX
     last = math.ceil(shifts_px[1]) + _SPARE_PX
@@ -243,14 +229,7 @@ def _sum_over_shifts(
 def _interpolated(samples: FloatArray, place: FloatArray, factors: FloatArray) -> FloatArray:
     """Weighted sum of quintic splines through samples (shifts, windows, parts).
 
-    Parameters
-    ----------
-    samples
-        Values at whole shifts.
-    place
-        (places, 1 or windows).
-    factors
-        (places, windows, parts).
+    `place` is (places, 1 or windows), `factors` (places, windows, parts).
     """
     from scipy.ndimage import spline_filter1d  # importing scipy takes longer than the rest of d3s
 

@@ -83,12 +83,8 @@ class Rectification(NamedTuple):
     ) -> tuple[FloatArray, FloatArray]:
         """Rectified places: rows agree, and x differs by the disparity.
 
-        Parameters
-        ----------
-        left_px, right_px
-            (places, 2): x, y of the same places in the left and the right view, in the raw frame.
-        anchors
-            (x, y) of the left and of the right anchor in the raw frame: the origins of the result.
+        Places (places, 2) are x, y in the raw frame; the anchors there are the origins of the
+        result.
         """
         back = _matrix(1.0, -self.baseline_angle_rad)
         left = (left_px - np.array(anchors[0])) @ back.T
@@ -110,13 +106,7 @@ class _Places(NamedTuple):
 
 
 def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
-    """Fit the rectification to the places of all frames.
-
-    Raises
-    ------
-    CalibrationError
-        If the rows of fewer than five frames agree.
-    """
+    """Fit the rectification to the places of all frames."""
     pairs = matches.across
     if len(pairs) < FEWEST_FRAMES:
         raise CalibrationError(

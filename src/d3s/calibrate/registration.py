@@ -74,16 +74,8 @@ class Link(NamedTuple):
 def make_view(image: Image, box: Box, mask: Mask, *, with_sift: bool = True) -> View:
     """Cut one view from a raw frame, subsample it and find its features.
 
-    Parameters
-    ----------
-    image
-        Raw frame, (rows, cols), full scale 1.
-    box
-        The part of the frame that the lens lights.
-    mask
-        (box.rows, box.cols): pixels within the outline of the field.
-    with_sift
-        Whether SIFT features are found, which `motion_link` needs and `across_link` does not.
+    `mask` (box.rows, box.cols) are the pixels within the outline of the field. SIFT features are
+    needed by `motion_link`, and not by `across_link`.
     """
     import cv2
 
@@ -238,18 +230,9 @@ def align_windows(
 
     A window that reaches beyond either picture, has no texture or does not converge is NaN.
 
-    Parameters
-    ----------
-    first
-        First picture, (rows, cols).
-    second
-        Spline coefficients of the second picture: `spline_of`.
-    matrix
-        (3, 3): homography from (x, y, 1) of the first picture to the second, right to 4 px.
-    centres_px
-        (windows, 2): x, y of the centres in the first picture, whole numbers.
-    half_px
-        Windows are 2 half_px + 1 pixels wide and high.
+    `second` is the `spline_of` the second picture; `matrix` the homography from (x, y, 1) of the
+    first picture to the second, right to 4 px; `centres_px` (windows, 2) are whole numbers. Windows
+    are 2 half_px + 1 pixels wide and high.
     """
     count = len(centres_px)
     places = np.full((count, 2), np.nan)
@@ -271,16 +254,7 @@ def mean_square_frequency(
     A match weights each frequency k by k² times the cross power of the pictures, to which their
     noise does not contribute. NaN where the pictures have nothing in common.
 
-    Parameters
-    ----------
-    first, second
-        Pictures, (rows, cols).
-    matrix
-        (3, 3): homography from the first picture to the second.
-    centres_px
-        (windows, 2): x, y of the centres in the first picture, whole numbers.
-    half_px
-        Windows are 2 half_px + 1 pixels wide and high.
+    The arguments are as for `align_windows`, with the second picture itself.
     """
     import cv2
 

@@ -58,12 +58,8 @@ def robust_homography(
 ) -> RobustHomography | None:
     """Homography by reweighted least squares, which rejects outliers; None if too few places fit.
 
-    Parameters
-    ----------
-    first_px, second_px
-        (places, 2): x, y of the same places in two pictures.
-    sigma_px
-        (places,): relative standard deviations. Their common scale is found from the scatter.
+    Places (places, 2) are x, y in two pictures. `sigma_px` (places,) are relative standard
+    deviations: their common scale is found from the scatter.
     """
     if len(sigma_px) < _FEWEST_PLACES:
         return None
@@ -86,12 +82,7 @@ def robust_homography(
 def fit_homography(first_px: FloatArray, second_px: FloatArray, weights: FloatArray) -> FloatArray:
     """Homography (3, 3) that minimises the weighted distances in the second picture.
 
-    Parameters
-    ----------
-    first_px, second_px
-        (places, 2): x, y of the same places in two pictures.
-    weights
-        (places,): weights of the distances, in 1/px.
+    Places (places, 2) are x, y in two pictures; weights of the distances are in 1/px.
     """
     middle = first_px.mean(axis=0)
     size = float(np.abs(first_px - middle).max()) + 1e-9

@@ -142,16 +142,7 @@ def compare_views(
 ) -> list[Comparison]:
     """Compare the left and the right view of a frame; empty if no block has enough waves.
 
-    Parameters
-    ----------
-    number, depth_m
-        Number of the frame, and depth of the board in it.
-    pair
-        Rectified left and right view, (rows, cols).
-    optics
-        Gives the disparity of the depth.
-    design
-        Blur as designed: decides the size of blocks and the range of frequencies.
+    The blur as designed decides the size of blocks and the range of frequencies.
     """
     shift = round(float(optics.disparity_px(depth_m)))
     left, right = pair
@@ -170,16 +161,8 @@ def compare_frames(
 ) -> list[Comparison]:
     """Compare each view of a frame with the same view of a farther frame.
 
-    Parameters
-    ----------
-    near, far
-        Numbers of the frames.
-    depths_m
-        Depth of the board in each frame.
-    pairs
-        Rectified pairs of the near and of the far frame.
-    design
-        Blur as designed: decides the size of blocks and the range of frequencies.
+    `near` and `far` are the numbers of the frames; the pairs are rectified; the design is as for
+    `compare_views`.
     """
     found: list[Comparison] = []
     for camera in (0, 1):
@@ -199,14 +182,8 @@ class BlockSize(NamedTuple):
 def block_size(plan: Comparison, design: Blur, room_px: float) -> BlockSize | None:
     """Size of blocks that suits the expected blur; None if so many pixels hold too few waves.
 
-    Parameters
-    ----------
-    plan
-        Cameras and depths of both images.
-    design
-        Blur as designed.
-    room_px
-        Largest side of a block of the second image.
+    `plan` has the cameras and depths of both images; `room_px` is the largest side of a block of
+    the second one.
     """
     sigma_px = math.sqrt(max(*plan.variances_px2(design), 1.0))
     highest = min(_HIGHEST_RAD_PER_PX, _LARGEST_PHASE / sigma_px)
@@ -221,16 +198,8 @@ def compare_blocks(
 ) -> tuple[Comparison, Mask]:
     """Compare blocks that show the same texture: spectra, and which blocks have enough waves.
 
-    Parameters
-    ----------
-    pairs
-        Block of the first and of the second image, square, of each place.
-    noises
-        Noise variance of both images.
-    size
-        Size of blocks of the second image.
-    plan
-        Cameras and depths of both images.
+    `pairs` are the block of the first and of the second image, square, of each place; `noises` the
+    variances of both images; `size` is that of blocks of the second image.
     """
     rows = [_power_ratios(pair, noises, size.waves) for pair in pairs]
     if not rows:

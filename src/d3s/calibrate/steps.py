@@ -71,19 +71,7 @@ def tune_rig(
 ) -> Tuned:
     """Find the errors of the lenses, the tuned depth equation and the virtual baselines.
 
-    Parameters
-    ----------
-    captures, alignment
-        Raw frames; which of these to use, their depths and the shape of the board.
-    fields, noise, setup
-        As for `draft_rig`.
-    percent
-        Progress of the steps.
-
-    Raises
-    ------
-    CalibrationError
-        If a step fails; the message names the files that this step rejected.
+    The message of an error names the files that its step rejected.
     """
     frames = alignment.frames
     try:
@@ -137,25 +125,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Calibrate with every other frame, and measure errors on the frames between.
 
-    Parameters
-    ----------
-    captures
-        All raw frames.
-    aligned
-        Alignment by all frames. Of the frames that fit each other, the first, third, ... calibrate,
-        the others test.
-    fields, noise, coma
-        Results from all frames.
-    setup
-        As for `align_views`.
-    progress
-        Called with the percent of the whole calibration that is done, and 100.
-
-    Returns
-    -------
-    CrossValidation
-        Errors of each method and disparity left over the field; none, with a remark, if the test
-        failed.
+    Of the frames that fit each other, the first, third, ... calibrate, the others test. Fields,
+    noise and coma are from all frames. There are no results, but a remark, if the test failed.
     """
     frames = aligned.frames
     setup = setup._replace(coma=coma)
@@ -215,16 +186,7 @@ def _on_scale_of(
     Sigma counts what all depths are wrong by (`distance_errors_px`): what is left over the field of
     other frames shall not count it again.
 
-    Parameters
-    ----------
-    training
-        Alignment by the training half.
-    numbers
-        Number of each training frame among all frames.
-    aligned
-        Alignment by all frames.
-    depths_m
-        Depths by all frames.
+    `numbers` are those of the training frames among all frames; `depths_m` are by all frames.
     """
     own_m = np.array(training.depths_m)
     by_all_m = aligned.geometry.depths_m[[numbers[frame] for frame in training.frames]]

@@ -122,25 +122,9 @@ def find_tuning(
 ) -> Tuning:
     """Tune scale and offset of the depth equation with boards at known depths.
 
-    Parameters
-    ----------
-    views
-        Rectified pairs of the board, one at each depth.
-    depths_m
-        Depth of the board on the axis of the left lens, which meets the middle of the view.
-    rig
-        The camera with calibrated optics: the disparity of a depth must be right.
-    options
-        Options of the consensus that will use the result: it depends on window and prefilter.
-    board
-        Tilt and bend of the board.
-    progress
-        Called after each frame with the number of frames done, and of all.
-
-    Raises
-    ------
-    CalibrationError
-        If fewer than five frames have texture and agree.
+    `depths_m` are those of the board on the axis of the left lens, which meets the middle of the
+    view; the disparity of a depth by the rig must be right. The result depends on window and
+    prefilter of the options, which are those of the consensus that will use it.
     """
     optics, with_blur = rig.optics, changes_blur(rig)
     prefilter_px = settings_of(options, None).prefilter_sigma_px
@@ -192,19 +176,8 @@ def least_absolute_lines(
 
     The method is iteratively reweighted least squares.
 
-    Parameters
-    ----------
-    ratio_per_px
-        (lines, points): one line is fitted to each row.
-    depth_m
-        (points,): true depths.
-    weight
-        (points,): weights of the absolute errors.
-
-    Returns
-    -------
-    a_m_px, b_m
-        (lines,) each.
+    One line is fitted to each row of the ratios (lines, points), by iteratively reweighted least
+    squares; `weight` (points,) is that of the absolute errors. Returns a and b, (lines,) each.
     """
     weights = np.broadcast_to(weight, ratio_per_px.shape)
     a, b = np.full((2, len(ratio_per_px)), np.inf)
@@ -226,14 +199,7 @@ def least_absolute_lines(
 def fit_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArray) -> CubicFit:
     """Fit a cubic of the virtual baseline (paper Eqs. S9, S10).
 
-    Parameters
-    ----------
-    virtual_baselines_m
-        (baselines,).
-    values
-        (baselines,): a in m px, or b in m.
-    sd
-        (baselines,): standard deviations of the values.
+    The values are a in m px, or b in m.
     """
     least = 0.1 * np.median(sd)
     weights = 1.0 / np.maximum(sd, least) if least > 0 else np.ones_like(values)
@@ -255,18 +221,7 @@ def board_depth_m(
 ) -> FloatArray:
     """Depth of the board at the centre of each window, in metres.
 
-    Parameters
-    ----------
-    windows
-        Centres of the windows in the left view.
-    depth_m
-        Depth of the board in the middle of the view.
-    shape
-        Rows and columns of the view.
-    optics
-        Gives the focal length in pixels.
-    board
-        Tilt and bend of the board.
+    `depth_m` is that in the middle of the view.
     """
     return board.depth_m(windows.cols, windows.rows, depth_m, shape, optics)
 
@@ -283,18 +238,8 @@ def lens_corrections(
     Factors of S_xx, 2 S_xy and S_yy as in `consensus.lenses.corrections`, and the disparity that
     the lenses add, in pixels.
 
-    Parameters
-    ----------
-    windows
-        Centres of the windows in the left view.
-    depth_m
-        Depths; their last axis is that of the windows.
-    shape
-        Rows and columns of the view.
-    rig
-        The camera; without maps of its lenses, nothing is corrected.
-    options
-        Its prefilter decides which detail is compared.
+    The last axis of the depths is that of the windows. Without maps of lenses, nothing is
+    corrected. The prefilter of the options decides which detail is compared.
     """
     lenses = None if rig.calibration is None else rig.calibration.lenses
     if lenses is None:
@@ -335,19 +280,7 @@ class _Sample(NamedTuple):
 def shifts_px(depth_m: FloatArray, baselines_m: FloatArray, optics: Optics) -> FloatArray:
     """Shift of the right view for each virtual baseline and depth, in pixels.
 
-    Parameters
-    ----------
-    depth_m
-        (depths,).
-    baselines_m
-        (baselines,): virtual baselines.
-    optics
-        Gives focal length, baseline and disparity offset.
-
-    Returns
-    -------
-    shifts_px
-        (baselines, depths).
+    The result is (baselines, depths).
     """
     return alignment_shift_px(
         depth_m,

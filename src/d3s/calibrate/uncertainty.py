@@ -38,14 +38,7 @@ def board_errors_px(
 ) -> list[Maps]:
     """Errors by the tilt of the board, which grow with 1/Z, and by its bend, which do not.
 
-    Parameters
-    ----------
-    geometry
-        Standard deviations of the tilt.
-    bend_sigma_per_m
-        Standard deviations of the bend along X, mixed and along Y.
-    optics, field_radius_px
-        Focal length and baseline, and the unit of places.
+    `bend_sigma_per_m` are the standard deviations of the bend along X, mixed and along Y.
     """
     radius = field_radius_px / optics.focal_length_px
     per_dpt_px = optics.focal_length_px * optics.baseline_m
@@ -68,14 +61,7 @@ def texture_errors_px(
     Coma shifts coarse detail otherwise than fine detail. The map holds the shift of the board's
     detail; that of another texture differs by its slope: on average, and from texture to texture.
 
-    Parameters
-    ----------
-    coma
-        Its standard deviation, and the slope of the board's spectrum.
-    lenses, optics
-        Focus over the field.
-    vergences_dpt
-        Least and largest 1/Z of the boards.
+    `vergences_dpt` are the least and largest 1/Z of the boards.
     """
     side = np.linspace(-1, 1, _PLACES)
     over = np.linspace(*vergences_dpt, _VERGENCES)

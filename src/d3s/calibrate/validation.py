@@ -73,24 +73,10 @@ def errors_over_depth(
 ) -> Validation:
     """Measure the errors of a method on every frame, and its working range.
 
-    Parameters
-    ----------
-    views, depths_m, board, progress
-        As for `find_tuning`; the depths increase.
-    rig, method
-        As for `d3s.estimate`.
-    options
-        As for `d3s.estimate`. Default: a depth range that has all boards, and for consensus the
-        options that the rig is tuned for.
-    truth_sigma_m
-        Standard deviation of the depths, in metres: errors of this size are within sigma.
-    rows_px
-        Number of rows in the middle of the views to use, to save time. Default: all.
-
-    Raises
-    ------
-    InputError
-        If there is not one depth for each pair.
+    The depths increase. If left, the options are a depth range that has all boards, and for
+    consensus those that the rig is tuned for. Errors of the size of `truth_sigma_m`, the standard
+    deviation of the depths, are within sigma. `rows_px` in the middle of the views are used, to
+    save time; all if left.
     """
     if len(views) != len(depths_m):
         raise InputError(f"{len(views)} views must have as many depths, not {len(depths_m)}.")

@@ -52,17 +52,7 @@ class Blocks(NamedTuple):
 
 
 def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> Blocks:
-    """Compare the blocks of a pair on which depth is known and without a step.
-
-    Parameters
-    ----------
-    left, right
-        Views (rows, cols); NaN where there is no intensity.
-    depth_map
-        Depth of the left view.
-    rig
-        Camera of the views.
-    """
+    """Compare the blocks of a pair on which depth is known and without a step."""
     is_known = np.isfinite(depth_map.depth_m)
     depth_m = _filled(depth_map.depth_m, is_known)
     disparity, blur = _predicted(depth_m, rig)

@@ -18,13 +18,7 @@ _SIGMAS = 5.0
 
 
 def coarse_drift(views: Sequence[tuple[Image, Image]]) -> dict[str, float]:
-    """Rows, roll and scale by the blocks of all frames; empty if they agree or nothing is found.
-
-    Parameters
-    ----------
-    views
-        Left and right view of each frame.
-    """
+    """Rows, roll and scale by the blocks of all frames; empty if they agree or nothing is found."""
     found = [(blocks, pair[0].shape) for pair in views if (blocks := match_blocks(*pair))]
     parts = [
         np.stack(

@@ -38,14 +38,8 @@ _PLAIN = (
 def measure_drift(frames: Sequence[Blocks], rig: Rig, shape: tuple[int, int]) -> list[Quantity]:
     """Measure what the blocks of all frames tell of rectification, light and focus.
 
-    Parameters
-    ----------
-    frames
-        Blocks of each frame, as `compare_blocks` returns them for views of `rig`.
-    rig
-        Camera by which the views were made.
-    shape
-        Rows and columns of a view.
+    They are blocks as `compare_blocks` returns them for views of `rig`; the shape is that of a
+    view.
     """
     blocks = Blocks(*(np.concatenate(parts) for parts in zip(*frames, strict=True)))
     groups = _groups(frames, shape)

@@ -36,13 +36,8 @@ class Fit(NamedTuple):
 def fit_groups(samples: Samples, prior_sigmas: FloatArray) -> Fit | None:
     """Fit the terms to all groups; None with fewer than two groups.
 
-    Parameters
-    ----------
-    samples
-        Values and terms of all blocks.
-    prior_sigmas
-        Standard deviation (terms,) of each factor around zero before any measurement; infinite
-        for a factor of which nothing is known.
+    `prior_sigmas` (terms,) are the standard deviations of each factor around zero before any
+    measurement; infinite for a factor of which nothing is known.
     """
     numbers, group = np.unique(samples.groups, return_inverse=True)
     if numbers.size < 2:

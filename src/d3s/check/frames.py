@@ -15,13 +15,7 @@ from d3s.types import Image
 
 
 def as_frames(frames: Iterable[Any]) -> list[Frame]:
-    """Return frames of any of the forms that `check` takes: arrays, pairs, or `Frame`.
-
-    Raises
-    ------
-    InputError
-        If there is none, or one is no image.
-    """
+    """Return frames of any of the forms that `check` takes: arrays, pairs, or `Frame`."""
     if isinstance(frames, np.ndarray) and frames.ndim == 2:
         frames = [frames]
     found = [_as_frame(number, one) for number, one in enumerate(frames)]
@@ -53,14 +47,7 @@ def _image(values: Any, name: str) -> Image:
 def mended_views(frame: Frame, rig: Rig, drift: Mapping[str, float]) -> tuple[Image, Image]:
     """Left and right view of a frame, as the mended rig would make them.
 
-    Parameters
-    ----------
-    frame
-        Raw frame or pair.
-    rig
-        Rig before it was mended.
-    drift
-        Drift that is taken out, by the names of `d3s.check.quantities.KINDS`.
+    The drift has the names of `d3s.check.quantities.KINDS`; the rig is that before it was mended.
     """
     if frame.views is None:
         own = None if rig.calibration is None else rig.calibration.bayer

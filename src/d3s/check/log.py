@@ -29,13 +29,7 @@ def log_path(rig_file: Path) -> Path:
 
 
 def read_log(path: Path) -> list[Entry]:
-    """Read the entries of a log, oldest first; none if there is no file.
-
-    Raises
-    ------
-    InputError
-        If the file is no log of checks.
-    """
+    """Read the entries of a log, oldest first; none if there is no file."""
     if not path.exists():
         return []
     try:
@@ -62,19 +56,7 @@ def _entry(values: dict[str, Any]) -> Entry:
 def append_log(report: CheckReport, rig_file: Path, path: Path | None = None) -> Path:
     """Add a check to the log of a rig file; returns the path of the log.
 
-    Parameters
-    ----------
-    report
-        Result of `d3s.check`.
-    rig_file
-        Rig file that was checked.
-    path
-        Path of the log; beside the rig file if left.
-
-    Raises
-    ------
-    OutputError
-        If the log cannot be written.
+    The log is beside the rig file if no path is given.
     """
     target = log_path(rig_file) if path is None else path
     before = target.read_text("utf-8") if target.exists() else ""

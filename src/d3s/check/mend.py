@@ -23,17 +23,7 @@ _GEOMETRY = ("rows_px", "roll_rad", "scale", "turn_rad", "disparity_px")
 def mended(rig: Rig, drift: Mapping[str, float]) -> Rig:
     """Return the rig without a drift; quantities that are not named do not change.
 
-    Parameters
-    ----------
-    rig
-        Rig that a check was made with.
-    drift
-        Values by the names of `d3s.check.quantities.KINDS`.
-
-    Raises
-    ------
-    InputError
-        If the rig has no calibration, and rectification or light have drifted.
+    The drift has the names of `d3s.check.quantities.KINDS`.
     """
     optics = rig.optics
     changes: dict[str, float] = {}

@@ -147,13 +147,6 @@ class Quantity(NamedTuple):
 def unknown(name: str, limit: float, reason: str) -> Quantity:
     """Quantity that could not be measured, with the reason.
 
-    Parameters
-    ----------
-    name
-        Key of `KINDS`.
-    limit
-        Change from which on it matters.
-    reason
-        Why it could not be measured, as a sentence.
+    `limit` is the change from which on it matters; the reason is a sentence.
     """
     return Quantity(name, float("nan"), float("nan"), limit, reason)

@@ -29,15 +29,7 @@ _ALIKE = 0.35  # correlation of frames that show one scene
 
 
 def measure_noise(raws: Sequence[Image], calibration: Calibration | None) -> Quantity:
-    """Compare the noise of the quietest blocks with that of the calibration.
-
-    Parameters
-    ----------
-    raws
-        Raw frames, full scale 1.
-    calibration
-        Calibration with the noise of the sensor.
-    """
+    """Compare the noise of the quietest blocks with that of the calibration."""
     if calibration is None or calibration.noise_read is None or calibration.noise_gain is None:
         return unknown("noise", NOISE, "the rig does not say how much noise the sensor had.")
     if not raws:
@@ -139,12 +131,7 @@ def _binned(image: FloatArray | Image, side: int) -> FloatArray:
 def find_spots(raws: Sequence[Image], calibration: Calibration | None) -> Quantity:
     """Count places of the sensor that are darker or brighter in all frames.
 
-    Parameters
-    ----------
-    raws
-        Raw frames of different scenes.
-    calibration
-        Calibration, for the places of the views.
+    The frames show different scenes.
     """
     if calibration is None or not raws:
         return unknown("spots", SPOTS, "spots are looked for in raw frames, and these are views.")

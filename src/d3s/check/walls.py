@@ -36,14 +36,7 @@ class Wall(NamedTuple):
 def wall_of(depth_map: DepthMap, distance_m: float, ruler_m: float = RULER_M) -> Wall | None:
     """Measure one wall; None if too few pixels have a depth.
 
-    Parameters
-    ----------
-    depth_map
-        Depth map of the wall.
-    distance_m
-        Its distance on the axis, from the plane of the lenses.
-    ruler_m
-        Standard deviation of the distance.
+    Distances are on the axis, from the plane of the lenses; `ruler_m` is their standard deviation.
     """
     if depth_map.density < _LEAST_DENSITY:
         return None
@@ -66,15 +59,7 @@ def wall_of(depth_map: DepthMap, distance_m: float, ruler_m: float = RULER_M) ->
 
 
 def measure_walls(walls: Sequence[Wall | None], rig: Rig) -> list[Quantity]:
-    """Fit the disparity of infinity, and K if walls have different distances.
-
-    Parameters
-    ----------
-    walls
-        Walls as `wall_of` measures them.
-    rig
-        Camera.
-    """
+    """Fit the disparity of infinity, and K if walls have different distances."""
     known = [wall for wall in walls if wall is not None]
     if not known:
         reason = "too little of the wall has a depth. Use one with texture, such as newspaper."
@@ -99,13 +84,7 @@ def measure_walls(walls: Sequence[Wall | None], rig: Rig) -> list[Quantity]:
 
 
 def checked_distances(distances_m: Sequence[float], frames: int) -> tuple[float, ...]:
-    """Return one distance for each frame.
-
-    Raises
-    ------
-    InputError
-        If a distance is out of range, or there are neither one nor one for each frame.
-    """
+    """Return one distance for each frame."""
     wrong = next((one for one in distances_m if not 0.02 <= one <= 100), None)
     if wrong is not None:
         raise InputError(

@@ -79,13 +79,7 @@ class ChannelNoise(NamedTuple):
 
 
 def check_order(order: Any) -> Bayer:
-    """Order of the colours, in capitals.
-
-    Raises
-    ------
-    InputError
-        If it is none of the four.
-    """
+    """Order of the colours, in capitals."""
     if isinstance(order, str) and order.upper() in ORDERS:
         return cast(Bayer, order.upper())
     raise InputError(
@@ -97,17 +91,8 @@ def check_order(order: Any) -> Bayer:
 def check_said(said: str | None, own: str | None) -> str | None:
     """Return the order of the colours that is said of frames, checked against that of their rig.
 
-    Parameters
-    ----------
-    said
-        Order of the colours, `MONO`, or None if nothing is said.
-    own
-        Order of the colours of the frames that the rig was calibrated with; None if not known.
-
-    Raises
-    ------
-    InputError
-        If it is unknown, or not that of the rig.
+    `said` is an order, `MONO`, or None if nothing is said; `own` is that of the frames that the rig
+    was calibrated with, None if not known.
     """
     if said is None:
         return own
@@ -129,14 +114,7 @@ def site_channels(order: str) -> NDArray[np.int64]:
 def on_sites(values: Any, order: str, shape: tuple[int, int]) -> Image:
     """Image with one value of three at each pixel.
 
-    Parameters
-    ----------
-    values
-        Values of red, green and blue pixels.
-    order
-        Colours of the first 2 x 2 pixels.
-    shape
-        Rows and columns of the image.
+    `values` are those of red, green and blue pixels; the shape is in rows and columns.
     """
     block = np.asarray(values, dtype=np.float32)[site_channels(order)]
     rows, cols = shape
@@ -162,13 +140,7 @@ def channel_means(frame: NDArray[Any], order: str) -> FloatArray:
 
 
 def gains_of_means(means: FloatArray) -> tuple[float, float, float]:
-    """Factors on red, green and blue that make their means equal; that of green is 1.
-
-    Raises
-    ------
-    InputError
-        If a channel has no light.
-    """
+    """Factors on red, green and blue that make their means equal; that of green is 1."""
     if not (np.isfinite(means).all() and (means > 0).all()):
         raise InputError(
             f"the means of red, green and blue are {', '.join(f'{one:.3g}' for one in means)}: "
@@ -186,20 +158,8 @@ def luminance(
     Pixels that were clipped get one value above all others, so that they are still known by it.
     NaN spreads to the pixels around it.
 
-    Parameters
-    ----------
-    frame
-        Raw frame (rows, cols) of numbers, one colour each pixel.
-    order
-        Colours of its first 2 x 2 pixels.
-    gains
-        Factors on red, green and blue that make grey even. None: their means over the lit part of
-        this frame are made equal.
-
-    Raises
-    ------
-    InputError
-        If the order is unknown, or the frame is too small or dark to find the gains from.
+    `gains` are factors on red, green and blue that make grey even. If None, their means over the
+    lit part of this frame are made equal.
     """
     import cv2
 
@@ -233,12 +193,7 @@ def unexplained_colour(even: Image, order: str) -> float:
 
     Noise counts as unrelated: it is 1 for frames without texture.
 
-    Parameters
-    ----------
-    even
-        Raw frame with its gains.
-    order
-        Colours of its first 2 x 2 pixels.
+    `even` is a raw frame with its gains.
     """
     size, half = _PATCH_PX, _PATCH_PX // 2
     rows, cols = (extent // size for extent in even.shape)
@@ -278,11 +233,6 @@ def colours(
     """Red, green and blue of a raw frame at full size, (rows, cols, 3), to look at.
 
     Each channel is interpolated between its own pixels. Depth is not estimated from these.
-
-    Parameters
-    ----------
-    frame, order, gains
-        As for `luminance`.
     """
     import cv2
 

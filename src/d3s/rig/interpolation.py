@@ -60,14 +60,8 @@ def weights() -> Image:
 def is_plateau(raw: Image, row: int, col: int, limit: np.float32) -> bool:
     """Whether a pixel and its eight neighbours have the value `limit`.
 
-    Parameters
-    ----------
-    raw
-        Frame (rows, cols).
-    row, col
-        Pixel, not at the border of the frame.
-    limit
-        Smallest or largest value of the frame.
+    The pixel is not at the border of the frame; `limit` is the smallest or largest value of the
+    frame.
     """
     for i in range(row - 1, row + 2):
         for j in range(col - 1, col + 2):
@@ -80,16 +74,8 @@ def is_plateau(raw: Image, row: int, col: int, limit: np.float32) -> bool:
 def dot_16(values: Image, place: int, table: Image, weight: int) -> Any:
     """Dot product of 16 values and 16 weights.
 
-    Parameters
-    ----------
-    values
-        Values in one dimension.
-    place
-        Index of the first value.
-    table
-        `weights` in one dimension.
-    weight
-        Index of the first weight.
+    `table` is `weights` in one dimension; `place` and `weight` are the indices of the first value
+    and weight.
     """
     near = load_8(values, place) * load_8(table, weight)
     far = load_8(values, place + 8) * load_8(table, weight + 8)

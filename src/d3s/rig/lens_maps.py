@@ -39,15 +39,7 @@ _RULE = (
 
 
 def polynomial_terms(x: ArrayLike, y: ArrayLike, degree: int) -> FloatArray:
-    """Terms of a polynomial in x and y, (terms, ...), ordered as in the maps.
-
-    Parameters
-    ----------
-    x, y
-        Places, of one shape.
-    degree
-        Highest total degree.
-    """
+    """Terms of a polynomial in x and y, (terms, ...), ordered as in the maps."""
     across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     terms = [
         across ** (total - power) * down**power
@@ -60,12 +52,7 @@ def polynomial_terms(x: ArrayLike, y: ArrayLike, degree: int) -> FloatArray:
 def polynomial_at(coefficients: ArrayLike, x: ArrayLike, y: ArrayLike) -> FloatArray:
     """Value of a map at places (x, y).
 
-    Parameters
-    ----------
-    coefficients
-        One for each term; their number gives the degree.
-    x, y
-        Places, of one shape.
+    The number of coefficients gives the degree.
     """
     values = np.asarray(coefficients, dtype=np.float64)
     if values.ndim != 1 or values.size not in _DEGREES:
@@ -95,7 +82,12 @@ _Maps = Annotated[tuple[_Map, ...], BeforeValidator(_as_tuple), Field(max_length
 
 
 class LensMaps(RigPart):
-    """Distortion, light, focus and remaining disparity of both views over the field."""
+    """Distortion, light, focus and remaining disparity of both views over the field.
+
+    In all methods camera 0 is left and 1 is right, x and y are places in a view in units of
+    `field_radius_px`, `vergence_dpt` is 1/Z of the points, and `optics` has focus and aperture on
+    the axis.
+    """
 
     field_radius_px: float = Field(
         gt=1, le=1e5, description="the unit of places in a view, such as half of its width"
@@ -224,13 +216,6 @@ class LensMaps(RigPart):
         Off the axis, blur along the radius and blur across it vanish at two depths: the tangential
         and the sagittal focus. They are the eigenvalues of this tensor. Where a value is positive,
         nearer points are sharp than on the axis.
-
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places in the view, in units of `field_radius_px`.
         """
         return np.stack([polynomial_at(one, x, y) for one in self.focus_maps_dpt(camera)])
 
@@ -259,17 +244,6 @@ class LensMaps(RigPart):
         It is gain² (u - K)² + extra: u is the vergence of the point less that of the focus on the
         axis, K is the tensor of `focus_dpt`, and gain is the blur, in pixels, of one dioptre, times
         `blur_ratio` in the right view.
-
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places in the view, in units of `field_radius_px`.
-        vergence_dpt
-            1/Z of the points.
-        optics
-            Focus and aperture on the axis.
         """
         width = optics.lens(camera).aperture_gaussian_width
         across, mixed, down = width * self.blur_radii_px(camera, x, y, vergence_dpt, optics)
@@ -282,19 +256,7 @@ class LensMaps(RigPart):
     def blur_radii_px(
         self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
     ) -> FloatArray:
-        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs.
-
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places in the view, in units of `field_radius_px`.
-        vergence_dpt
-            1/Z of the points.
-        optics
-            Focus and aperture on the axis.
-        """
+        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs."""
         lens = optics.lens(camera)
         per_dpt = optics.focal_length_px * lens.aperture_radius_m * (1.0, self.blur_ratio)[camera]
         on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
@@ -309,17 +271,6 @@ class LensMaps(RigPart):
 
         Light spreads evenly around each point, but more of it arrives from the side with the wider
         blur: detail is moved by the divergence of the blur variance, away from that side.
-
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places in the view, in units of `field_radius_px`.
-        vergence_dpt
-            1/Z of the points.
-        optics
-            Focus and aperture on the axis.
         """
         across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         right, left, below, above = (
@@ -338,28 +289,13 @@ class LensMaps(RigPart):
         Rectified views and maps of disparity hold this shift already. What it leaves is the skew of
         the spots: waves of frequency k are shifted less, by the share k² s² / 3 at a blur variance
         of s².
-
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places in the view, in units of `field_radius_px`.
         """
         on_x, on_y, growth = (self.coma_left_px, self.coma_right_px)[camera]
         across, down = np.broadcast_arrays(np.asarray(x), np.asarray(y))
         return np.stack([on_x + growth * across, on_y + growth * down])
 
     def illumination(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Light of one view relative to the axis of the left one.
-
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places in the view, in units of `field_radius_px`.
-        """
+        """Light of one view relative to the axis of the left one."""
         return polynomial_at((self.illumination_left, self.illumination_right)[camera], x, y)
 
     def remaining_disparity_px(
@@ -405,12 +341,8 @@ class LensMaps(RigPart):
         The square of `disparity_sigma_px`, of `edge_sigma_px` times that of the distance from the
         axis, of `scale_sigma` times the disparity, and of each of `disparity_errors_px`.
 
-        Parameters
-        ----------
-        optics
-            Gives the disparity per dioptre.
-        everywhere_px
-            Standard deviation on the axis: `disparity_sigma_px` if left, or that with the drift.
+        `everywhere_px` is the standard deviation on the axis: `disparity_sigma_px` if left, or that
+        with the drift.
         """
         everywhere = self.disparity_sigma_px if everywhere_px is None else everywhere_px
         edge, per_dpt_px = self.edge_sigma_px, optics.focal_length_px * optics.baseline_m
@@ -437,12 +369,7 @@ class LensMaps(RigPart):
 
         With the radius r: the place times 1 + k3 r² + k5 r⁴, and decentring along the axes.
 
-        Parameters
-        ----------
-        camera
-            0 is left, 1 is right.
-        x, y
-            Places from the axis in the raw frame, in units of `field_radius_px`.
+        Places are from the axis in the raw frame.
         """
         third, fifth, decentring_x, decentring_y = (self.distortion_left, self.distortion_right)[
             camera

@@ -32,14 +32,7 @@ def view_to_raw_places(
 ) -> FloatArray:
     """Places (2, ...), x and y, in the raw frame of places in a rectified view, with distortion.
 
-    Parameters
-    ----------
-    calibration
-        Anchors, rectification, crop, and distortion if it has `lenses`.
-    camera
-        0 is left, 1 is right.
-    x, y
-        Columns and rows of the view, also fractions of them.
+    Camera 0 is left, 1 is right; x and y are columns and rows of the view, also fractions of them.
     """
     (a, b, c), (d, e, f) = view_to_raw_matrices(calibration)[camera]
     across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

@@ -28,19 +28,7 @@ _CACHED_MAPS = 2  # 8 bytes for each pixel of a view
 def rectify(
     left: Any, right: Any, stereo: Stereo, optics: Optics, full_scale: float | None = None
 ) -> tuple[Image, Image]:
-    """Rectify both pictures; see `Rig.rectify`.
-
-    Parameters
-    ----------
-    left, right
-        Pictures of both cameras.
-    stereo
-        Both cameras, and the size and principal point of the rectified views.
-    optics
-        Focal length and disparity at infinity of the rectified views.
-    full_scale
-        Largest value of the sensor; None for that of the type of the pictures.
-    """
+    """Rectify both pictures; see `Rig.rectify`."""
     cameras, shape = stereo.raw_cameras, stereo.shape
     if cameras is None or shape is None:
         raise InputError(_RECTIFIED)
@@ -71,14 +59,7 @@ def split_pictures(
 ) -> tuple[Image, Image]:
     """Rectify the pictures of a frame that has them side by side; see `Rig.split`.
 
-    Parameters
-    ----------
-    raw
-        Frame with the pictures of both cameras.
-    stereo, optics, full_scale
-        As for `rectify`.
-    bayer
-        Order of the colours of both pictures, if it is said.
+    `bayer` is the order of the colours of both pictures, if it is said.
     """
     order = check_said(bayer, None)
     left, right = _halves(raw, stereo.raw_cameras)
@@ -106,15 +87,7 @@ def _halves(
 
 
 def check_size(left: Any, right: Any, shape: tuple[int, int] | None) -> None:
-    """Raise an `InputError` if rectified views have another size than the rig says.
-
-    Parameters
-    ----------
-    left, right
-        Views.
-    shape
-        Rows and columns that the rig says; None if it does not.
-    """
+    """Raise an `InputError` if rectified views have another size than the rig says."""
     for side, view in zip(_SIDES, (left, right), strict=True):
         if shape is not None and np.shape(view) != shape:
             raise InputError(_wrong_size(side, np.shape(view), shape))
@@ -163,23 +136,10 @@ def _sample(
 ) -> None:
     """Sample a picture at the places of a view; NaN where the kernel leaves the picture.
 
-    Parameters
-    ----------
-    start, stop
-        Rows of the view.
-    raw
-        Picture.
-    across, down
-        Columns and rows in the picture, for each pixel of the view.
-    table
-        Weights of the kernel.
-    limits
-        Smallest value of the picture, the largest that may be clipped there, the smallest that may
-        be clipped at the largest value, and this.
-    out
-        Result.
-    clipped
-        (rows, 2), marks rows with dark and with bright plateaus.
+    `across` and `down` are columns and rows in the picture, for each pixel of the view. `limits`
+    are the smallest value of the picture, the largest that may be clipped there, the smallest that
+    may be clipped at the largest value, and this. `clipped` (rows, 2) marks rows with dark and with
+    bright plateaus.
     """
     rows, cols = raw.shape
     flat = raw.reshape(-1)

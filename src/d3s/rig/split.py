@@ -37,19 +37,8 @@ def checked_frame(raw: Any, name: str = "raw", full_scale: float | None = None) 
 
     Integers of 8 and 16 bits have the full scale of their type, floats have full scale 1.
 
-    Parameters
-    ----------
-    raw
-        Frame (rows, cols).
-    name
-        Name of the frame in the text of an error.
-    full_scale
-        Largest value of the sensor, such as 4095 for 12 bits in uint16; None for that of the type.
-
-    Raises
-    ------
-    InputError
-        If the frame is not a grey image, or has values above its full scale.
+    `full_scale` is the largest value of the sensor, such as 4095 for 12 bits in uint16; `name`
+    stands in the text of an error.
     """
     try:
         values = np.asarray(raw)
@@ -73,17 +62,7 @@ def checked_frame(raw: Any, name: str = "raw", full_scale: float | None = None) 
 
 
 def check_full_scale(values: NDArray[Any], full_scale: float, name: str = "raw") -> None:
-    """Raise an `InputError` if integers have values above the full scale of their sensor.
-
-    Parameters
-    ----------
-    values
-        Frame (rows, cols).
-    full_scale
-        Largest value of the sensor.
-    name
-        Name of the frame in the text of the error.
-    """
+    """Raise an `InputError` if integers have values above the full scale of their sensor."""
     largest = values.max() if values.dtype.kind == "u" and values.size else 0
     if not full_scale > 0 or largest > full_scale:
         raise InputError(
@@ -99,19 +78,7 @@ def split(
     full_scale: float | None = None,
     bayer: str | None = None,
 ) -> tuple[Image, Image]:
-    """Split a raw frame into the left and right view; see `Rig.split`.
-
-    Parameters
-    ----------
-    raw
-        Frame of the sensor.
-    calibration
-        Places of both views in it.
-    full_scale
-        Largest value of the sensor; None for that of the type of `raw`.
-    bayer
-        Order of the colours of `raw`; None for that of the calibration.
-    """
+    """Split a raw frame into the left and right view; see `Rig.split`."""
     order = check_said(bayer, calibration.bayer)
     frame = grey_frame(raw, full_scale, order, calibration.channel_gains)
     expected = calibration.frame_rows_px, calibration.frame_cols_px
@@ -138,14 +105,8 @@ def grey_frame(
     Nothing said, a frame that looks like that of a colour sensor gets a `DepthWarning`, at the line
     that calls a method of `Rig`.
 
-    Parameters
-    ----------
-    raw, full_scale
-        As for `checked_frame`.
-    order
-        Order of the colours, `MONO`, or None if nothing is said.
-    gains
-        Factors on red, green and blue; found from the frame if None.
+    `order` is that of the colours, `MONO`, or None if nothing is said; gains are found from the
+    frame if None.
     """
     frame = checked_frame(raw, full_scale=full_scale)
     if order is None:
@@ -270,14 +231,8 @@ def clipping_limits(low: float, high: float) -> Image:
 def hold(view: Image, clipped: NDArray[np.bool_], ends: Image) -> None:
     """Clip a view that has plateaus: the kernel overshoots beside them, and they stay extreme.
 
-    Parameters
-    ----------
-    view
-        View, changed in place.
-    clipped
-        (rows, 2), whether a row has a dark and a bright plateau.
-    ends
-        Values of dark and bright plateaus.
+    The view is changed in place; `clipped` (rows, 2) says whether a row has a dark and a bright
+    plateau, and `ends` are the values of both.
     """
     is_clipped = clipped.any(axis=0)
     if is_clipped.any():

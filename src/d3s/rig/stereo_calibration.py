@@ -28,50 +28,23 @@ _KITTI_PAIRS = ("P_rect_02", "P_rect_03"), ("P_rect_00", "P_rect_01"), ("P2", "P
 
 @dataclass(frozen=True, kw_only=True)
 class StereoCalibration:
-    """Rectified stereo pair as a calibration file describes it.
+    """Rectified stereo pair as a calibration file describes it."""
 
-    Parameters
-    ----------
-    rig
-        Pinhole rig: focal length in pixels, baseline in metres, and `disparity_offset_px`, which is
-        `-doffs`.
-    disparities
-        Number of whole disparities from 0 that contain the scene (`ndisp`); None if the file has
-        none.
-    shape
-        Rows and columns of a view; None if the file has none.
-    format
-        Name of the format.
-    """
-
-    rig: Rig
-    disparities: int | None = None
-    shape: tuple[int, int] | None = None
+    rig: Rig  # pinhole, with `disparity_offset_px` of `-doffs`
+    disparities: int | None = None  # whole disparities from 0 that contain the scene, if known
+    shape: tuple[int, int] | None = None  # rows and columns of a view, if known
     format: str = "calibration of a stereo data set"
 
     def depth_range_m(self, disparities: int) -> tuple[float, float]:
         """Nearest and farthest depth of the disparities from 0 to `disparities` - 1.
 
         The farthest is `FARTHEST_M` if a disparity of 0 is at infinity, or beyond.
-
-        Raises
-        ------
-        InputError
-            When all these disparities are at infinity, or beyond.
         """
         return self.rig.optics.depth_range_m((0.0, disparities - 1.0))
 
 
 def read_stereo_calibration(path: str | os.PathLike[str]) -> StereoCalibration:
-    """Read a calibration file of Middlebury 2014, ETH3D or KITTI; its lines tell which it is.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or lacks a value.
-    RigError
-        When a value is out of its range, such as a baseline of 0.
-    """
+    """Read a calibration file of Middlebury 2014, ETH3D or KITTI; its lines tell which it is."""
     lines = _lines(Path(path))
     try:
         if "cam0" in lines:

@@ -32,12 +32,7 @@ class DisparityVariance(NamedTuple):
     def of_errors(cls, errors_px: Sequence[Maps], field_radius_px: float) -> Self:
         """Sum of the squares of independent errors, each given as maps over the field.
 
-        Parameters
-        ----------
-        errors_px
-            Disparity of one standard deviation of each error.
-        field_radius_px
-            Unit of places in a view.
+        The errors are disparities of one standard deviation.
         """
         squares = [_square(_table(maps)) for maps in errors_px if len(maps)]
         total = np.zeros(np.max([(1, 1, 1), *(one.shape for one in squares)], axis=0))
@@ -49,12 +44,7 @@ class DisparityVariance(NamedTuple):
     def at(self, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike) -> FloatArray:
         """Variance of points, in px².
 
-        Parameters
-        ----------
-        x, y
-            Places in the left view, in units of `field_radius_px`; shapes broadcast.
-        vergence_dpt
-            1/Z of the points.
+        x and y are places in the left view, in units of `field_radius_px`; shapes broadcast.
         """
         polyval = np.polynomial.polynomial.polyval
         across, down, vergence = (np.asarray(one, dtype=np.float64) for one in (x, y, vergence_dpt))

@@ -162,22 +162,8 @@ def sample_rows(
 ) -> None:
     """Sensor rows sampled at the columns of the view; `out` is (view column, sensor row).
 
-    Parameters
-    ----------
-    start, stop
-        Rows of `raw`.
-    raw
-        Rows of the sensor, one after the other, `cols` values each.
-    cols
-        Columns of `raw`.
-    warp
-        Places in the raw frame.
-    origin
-        Row and column of the raw frame of the first value of `raw`.
-    table
-        Weights of the kernel.
-    out
-        Result.
+    `raw` has rows of `cols` values, one after the other; `origin` is the row and column of the raw
+    frame of its first value.
     """
     numbers, places = np.arange(0.0, BLOCK_ROWS), np.empty(BLOCK_ROWS)
     first_row, first_col = int(origin[0]), origin[1]
@@ -211,25 +197,11 @@ def sample_columns(
 ) -> None:
     """Columns sampled at the rows of the view, divided by the light of the lens.
 
-    Parameters
-    ----------
-    start, stop
-        Rows of the view.
-    columns
-        Result of `sample_rows`.
-    raw
-        Rows of the sensor, (rows, cols).
-    warp, origin, table
-        As for `sample_rows`.
-    limits
-        Smallest value of the frame, the largest that may be clipped there, the smallest that may
-        be clipped at the largest value, and this; then the two values that stand for clipped ones.
-    unit
-        Factor of the result.
-    out
-        Result.
-    clipped
-        (rows, 2), marks rows with dark and with bright plateaus.
+    `columns` are the result of `sample_rows`, `raw` are rows of the sensor (rows, cols). `limits`
+    are the smallest value of the frame, the largest that may be clipped there, the smallest that
+    may be clipped at the largest value, and this; then the two values that stand for clipped ones.
+    `unit` is a factor of the result; `clipped` (rows, 2) marks rows with dark and with bright
+    plateaus.
     """
     rows = columns.shape[1]
     flat = columns.reshape(-1)

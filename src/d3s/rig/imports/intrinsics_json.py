@@ -44,13 +44,7 @@ def is_realsense(source: Source) -> bool:
 
 
 def read_oak(source: Source) -> CameraPair:
-    """Read the stereo pair of an OAK camera.
-
-    Raises
-    ------
-    InputError
-        When a camera is missing, or its way to the other one.
-    """
+    """Read the stereo pair of an OAK camera."""
     values = source.values or {}
     try:
         cameras = {int(socket): table for socket, table in values["cameraData"]}
@@ -130,13 +124,7 @@ def _to_end(
 
 
 def read_realsense(source: Source) -> CameraPair:
-    """Read the infrared pair of a RealSense camera.
-
-    Raises
-    ------
-    InputError
-        When a camera is missing, or its lens model has no counterpart in OpenCV.
-    """
+    """Read the infrared pair of a RealSense camera."""
     values = source.values or {}
     right = _first(values, _RIGHT)
     between = _first(values, _BETWEEN)

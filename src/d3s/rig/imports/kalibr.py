@@ -20,13 +20,7 @@ def is_kalibr(source: Source) -> bool:
 
 
 def read_kalibr(source: Source) -> CameraPair:
-    """Read cam0 and cam1 of a chain; lengths are metres.
-
-    Raises
-    ------
-    InputError
-        When a value is missing, or the lens model has no counterpart in OpenCV.
-    """
+    """Read cam0 and cam1 of a chain; lengths are metres."""
     values = source.values or {}
     tables = [values.get(name) for name in ("cam0", "cam1")]
     if not all(isinstance(table, Mapping) for table in tables):

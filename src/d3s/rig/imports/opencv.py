@@ -41,19 +41,9 @@ def read_opencv(
 ) -> CameraPair:
     """Read the cameras of one file or of several.
 
-    Parameters
-    ----------
-    sources
-        A stereo file; or the left camera, the right camera, and the file that has R and T.
-    shape
-        Rows and columns of the pictures, for files that do not say it.
-    fisheye
-        Whether the distortion is that of `cv2.fisheye`, for files that do not say it.
-
-    Raises
-    ------
-    InputError
-        When a value is missing.
+    They are one stereo file; or the left camera, the right camera, and the file that has R and T.
+    The rows and columns of the pictures, and that the distortion is that of `cv2.fisheye`, are for
+    files that do not say it.
     """
     tables = [_plain(source.values or {}) for source in sources]
     everything: dict[str, Any] = {}

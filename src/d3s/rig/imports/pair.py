@@ -31,31 +31,16 @@ class Projections(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CameraPair:
-    """Two cameras as a calibration file describes them.
-
-    Parameters
-    ----------
-    cameras
-        First and second camera.
-    rotation, translation
-        From the first camera to the second one: x2 = R x1 + t, in the unit of the file. None if the
-        file has projections only.
-    projections
-        Rectification, if the file has one.
-    unit_m
-        Unit of lengths, in metres.
-    unit_is_known
-        Whether the format, or the user, says so.
-    name
-        Name of the rig.
-    """
+    """Two cameras as a calibration file describes them."""
 
     cameras: tuple[RawCamera, RawCamera]
+    # From the first camera to the second one: x2 = R x1 + t, in the unit of the file. None if the
+    # file has projections only.
     rotation: FloatArray | None = None
     translation: FloatArray | None = None
     projections: Projections | None = None
     unit_m: float = 1.0
-    unit_is_known: bool = True
+    unit_is_known: bool = True  # the format, or the user, says so
     name: str = "stereo camera"
 
     def swapped(self) -> Self:
@@ -84,17 +69,7 @@ class CameraPair:
 def rig_of(pair: CameraPair, *, rectified: bool = False) -> Rig:
     """Rig of two cameras.
 
-    Parameters
-    ----------
-    pair
-        Cameras, and how they stand.
-    rectified
-        Whether the pictures are rectified already, by the projections of the file.
-
-    Raises
-    ------
-    InputError
-        When the second camera is not to the right of the first one.
+    `rectified`: whether the pictures are rectified already, by the projections of the file.
     """
     if rectified and pair.projections is None:
         raise InputError(

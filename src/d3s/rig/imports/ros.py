@@ -39,13 +39,7 @@ def is_ros(source: Source) -> bool:
 
 
 def read_ros(sources: Sequence[Source]) -> CameraPair:
-    """Read the CameraInfo of the left and of the right camera; lengths are metres.
-
-    Raises
-    ------
-    InputError
-        When there are not two files, or a value is missing.
-    """
+    """Read the CameraInfo of the left and of the right camera; lengths are metres."""
     if len(sources) != 2:
         raise sources[0].error(
             f"is one of {len(sources)} CameraInfo files, and a stereo camera has two. Give the "

@@ -22,15 +22,10 @@ _KNOWN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Values of a calibration file.
+    """Values of a calibration file by name; matrices of OpenCV are tables of rows, cols and data.
 
-    Parameters
-    ----------
-    path
-        The file.
-    values
-        Values by name; matrices of OpenCV are tables of rows, cols and data. None if the file has
-        lines `name=value` or `name: value`, which `d3s.rig.stereo_calibration` reads.
+    There are none if the file has lines `name=value` or `name: value`, which
+    `d3s.rig.stereo_calibration` reads.
     """
 
     path: Path
@@ -42,13 +37,7 @@ class Source:
 
 
 def read_source(path: str | os.PathLike[str]) -> Source:
-    """Read a calibration file of any kind but a rig file.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or is no calibration file.
-    """
+    """Read a calibration file of any kind but a rig file."""
     where = Path(os.fsdecode(path))
     text = _text(where)
     if _LINES.search(text):

@@ -36,21 +36,8 @@ def numbers(value: Any) -> list[float] | None:
 def matrix(source: Source, name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
     """Matrix of a shape, row by row.
 
-    Parameters
-    ----------
-    source
-        File, for the error.
-    name
-        Name of the value, for the error.
-    value
-        Value in the file; None if it is missing.
-    shape
-        Rows and columns, or the number of values.
-
-    Raises
-    ------
-    InputError
-        When the value is missing, or has other numbers.
+    `name` is for the error; `value` is None if the file does not have it; `shape` has rows and
+    columns, or the number of values.
     """
     if value is None:
         raise source.error(f"has no {name}. Is it the whole calibration of a stereo camera?")
@@ -72,23 +59,8 @@ def raw_camera(
 ) -> RawCamera:
     """Camera of a matrix K (3, 3).
 
-    Parameters
-    ----------
-    source, name
-        File and name of the matrix, for the error.
-    camera_matrix
-        Matrix K.
-    size
-        Width and height of the pictures.
-    distortion
-        Coefficients, as OpenCV has them.
-    fisheye
-        Whether they are of the equidistant model.
-
-    Raises
-    ------
-    InputError
-        When the matrix is not that of a camera without skew.
+    `name` of the matrix is for the error; `size` is width and height; the coefficients are those of
+    OpenCV, of its equidistant model if `fisheye`.
     """
     below = camera_matrix[[1, 2, 2, 2], [0, 0, 1, 2]]
     if not np.allclose(below, (0, 0, 0, 1), rtol=0, atol=_SKEW_PX):
