@@ -1,8 +1,8 @@
 """Sphinx settings; `make docs` builds with warnings as errors.
 
-Formulas are converted to MathML by docutils, so that the pages need no script and no network.
-Signatures show types as they are written in the source: `written_signatures` does that. The names
-of the API page are those of `d3s.__all__`.
+Formulas are converted to MathML by docutils, so that the pages need no script and no network. The
+names of the API page are those of `d3s.__all__`, and the keys on the page of the rig file those of
+the records.
 """
 
 import inspect
@@ -18,7 +18,7 @@ import d3s
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from written_signatures import written_signature
+from rig_fields import rig_fields
 
 project = "D3S"
 author = "The D3S developers"
@@ -26,13 +26,14 @@ copyright = "2026, the D3S developers"
 version = release = d3s.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-extensions += ["sphinx.ext.napoleon", "tutorial_pages"]
+extensions += ["sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 napoleon_google_docstring = False
 autodoc_member_order = "bysource"
 autosummary_generate = False  # the page itself has the text of every name
-autodoc_typehints = "none"  # `written_signature` adds them, as they are written
+autodoc_typehints = "none"  # evaluated ones fill five lines; the text has shapes and units
+autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 exclude_patterns = ["_build"]
 html_theme = "furo"
@@ -60,18 +61,23 @@ def _home(name: str) -> tuple[str, str]:
     return "autoclass" if inspect.isclass(found) else "autofunction", f"{found.__module__}.{name}"
 
 
-def _public_names(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put a summary and the text of every public name into the page of the API."""
+def _public_names() -> str:
+    """Summary and text of every public name."""
     homes = [_home(name) for name in d3s.__all__ if name != "__version__"]
     lines = [".. autosummary::", "", *(f"   ~{name}" for _, name in homes), ""]
     for directive, name in homes:
         members = ["   :members:"] if directive == "autoclass" else []
         lines += [f".. {directive}:: {name}", *members, ""]
-    block = "\n".join(["```{eval-rst}", *lines, "```"])
-    source[0] = source[0].replace("<!-- public names -->", block)
+    return "\n".join(["```{eval-rst}", *lines, "```"])
+
+
+def _fill_in(app: Sphinx, name: str, source: list[str]) -> None:
+    if name == "rig":
+        source[0] = source[0].replace("<!-- fields -->", rig_fields())
+    if name == "api":
+        source[0] = source[0].replace("<!-- public names -->", _public_names())
 
 
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
-    app.connect("autodoc-process-signature", written_signature)
-    app.connect("source-read", _public_names)
+    app.connect("source-read", _fill_in)

@@ -137,17 +137,7 @@ def dense_depth() -> Figure:
 
 
 def palette(greys: int, maps: dict[str, int], marks: list[str]) -> NDArray[np.uint8]:
-    """Palette of at most 256 colours (n, 3), RGB.
-
-    Parameters
-    ----------
-    greys
-        Number of grey levels.
-    maps
-        Number of colours of each Matplotlib colour map.
-    marks
-        Further colours by name.
-    """
+    """Palette of at most 256 colours (n, 3), RGB: greys, Matplotlib colour maps, named marks."""
     levels = np.repeat(np.linspace(0, 255, greys)[:, np.newaxis], 3, axis=1)
     scales = [
         255 * mpl.colormaps[name](np.linspace(0, 1, count))[:, :3] for name, count in maps.items()
@@ -196,19 +186,7 @@ def is_grey(image: Image.Image) -> bool:
 def save_small(
     figure: Figure, path: Path, *, dpi: int, colours: NDArray[np.uint8] = SCENE_PALETTE
 ) -> None:
-    """Write a figure as a small PNG, in 64 grey levels or with a palette.
-
-    Parameters
-    ----------
-    figure
-        Figure to write.
-    path
-        PNG file; replaced if it exists.
-    dpi
-        Resolution in dots per inch.
-    colours
-        Palette (n, 3) of a picture with colours.
-    """
+    """Write a figure as a small PNG, in 64 grey levels or with a palette (n, 3)."""
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder) / "large.png"
         save_figure(figure, large, dpi=dpi)

@@ -22,6 +22,33 @@ ROWS = [
     for test in re.findall(r"`(tests/[\w/.]+::\w+)`", line)
 ]
 
+# Numbers of the paper's equations: 18 in the text, 11 in the supplement.
+EQUATIONS = [*map(str, range(1, 19)), *(f"S{n}" for n in range(1, 12))]
+
+
+def test_every_equation_has_its_function_and_its_test():
+    rows = re.findall(r"^\| (S?\d+) \| .+ \| `d3s\.[^|]+ \| [^|]+::[^|]+ \|$", PAGE, re.MULTILINE)
+    assert rows == EQUATIONS
+
+
+def test_every_erratum_names_a_test_of_its_own():
+    rows = re.findall(r"^\| E(\d+) \| .+ \| (e\d\d) \|$", PAGE, re.MULTILINE)
+    assert rows == [(str(n), f"e{n:02d}") for n in range(1, len(rows) + 1)]
+    tests = (ROOT / "tests" / "physics" / "test_errata.py").read_text()
+    assert sorted(set(re.findall(r"^def test_(e\d\d)", tests, re.MULTILINE))) == [
+        test for _, test in rows
+    ]
+
+
+def test_every_public_function_of_the_physics_is_used_by_some_test():
+    """A formula that no test calls is not checked."""
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
+    used = set(re.findall(r"\w+", "\n".join(texts)))
+    for path in (ROOT / "src" / "d3s" / "optics").glob("*.py"):
+        public = set(re.findall(r"^def ([a-z]\w*)\(", path.read_text(), re.MULTILINE))
+        assert not public - used, path.name
+
+
 BENDER = """
 import importlib, os, sys
 import numpy as np

@@ -1,11 +1,10 @@
-"""Parser of the documentation: code blocks, commands and tables of a page."""
+"""Parser of the documentation: fenced blocks and commands of a page."""
 
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
-from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -13,40 +12,30 @@ DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 
 
-class Block(NamedTuple):
-    """Fenced code block of a page."""
-
-    language: str
-    code: str
-
-
-def blocks(page: Path, after: str = "", before: str = "\0") -> list[Block]:
-    """All fenced blocks of a page in order, also indented ones; of the part between two texts."""
-    found = _BLOCK.findall(page.read_text().partition(after or "#")[2].partition(before)[0])
-    return [Block(language, dedent(code)) for _, language, code in found]
+def blocks(page: Path, after: str = "#") -> list[tuple[str, str]]:
+    """Language and text of the fenced blocks of a page in order, or of its part after a text."""
+    text = page.read_text().partition(after)[2]
+    return [(language, dedent(code)) for _, language, code in _BLOCK.findall(text)]
 
 
-def python_blocks(page: Path, after: str = "") -> list[str]:
+def python_blocks(page: Path, after: str = "#") -> list[str]:
     """Python blocks of a page, or of its part after a text."""
-    return [block.code for block in blocks(page, after) if block.language == "python"]
+    return [text for language, text in blocks(page, after) if language == "python"]
 
 
-def shell_lines(code: str) -> Iterator[list[str]]:
+def shell_lines(text: str) -> Iterator[list[str]]:
     """Words of each command of a shell block, without comments."""
-    for line in code.replace("\\\n", " ").splitlines():
+    for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words:
             yield words
 
 
-def inline_commands(page: Path, program: str) -> list[list[str]]:
-    """Commands of a program in the text, between backticks."""
-    found = re.findall(rf"`({program} [^`\n]+)`", page.read_text())
-    return [shlex.split(line) for line in found]
-
-
-def table_rows(page: Path) -> list[list[str]]:
-    """Cells of every table row of a page."""
-    lines = page.read_text().splitlines()
-    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
-    return [[cell.strip(" |") for cell in row] for row in rows]
+def commands(page: Path) -> Iterator[list[str]]:
+    """Words of each `d3s` command of a page: in shell and text blocks, and between backticks."""
+    for language, text in blocks(page):
+        if language in ("shell", "text"):
+            lines = [line for line in text.replace("\\\n", " ").splitlines() if "d3s " in line]
+            yield from (words for words in shell_lines("\n".join(lines)) if words[0] == "d3s")
+    for line in re.findall(r"`(d3s [^`]+)`", _BLOCK.sub("", page.read_text())):
+        yield shlex.split(line)
