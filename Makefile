@@ -7,7 +7,9 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # pytest-xdist starts one worker a core; a plain `pytest` works as well.
 PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-all test-lowest lint bench twin ablation warnings calibration drift colour pictures docs dist clean
+CORE_TESTS := tests/test_core.py $(addprefix tests/,optics rig files frames estimate check batch)
+
+.PHONY: help demo test test-all test-core test-lowest lint bench twin ablation warnings calibration drift colour pictures docs dist clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -25,6 +27,7 @@ help:
 	@echo "make demo      install, run the demonstration, say where its results are"
 	@echo "make test      install with the developer's tools, lint, type-check, test"
 	@echo "make test-all  the same with the slow tests and the documentation"
+	@echo "make test-core  the tests of the core with nothing else installed"
 	@echo "make test-lowest  the tests of compiled code with the lowest versions of what it builds on"
 	@echo "make bench     ratios against peers, measured in one run"
 	@echo "make twin      accuracy of the digital twin; writes the table of docs/twin.md"
@@ -50,7 +53,7 @@ help:
 # A stamp is touched only after the install succeeded, so an interrupted one is done again.
 .venv/installed: .venv/made pyproject.toml constraints.txt
 	@echo "Installing d3s into .venv (once; about a minute) ..."
-	@$(PIP_INSTALL) -e .
+	@$(PIP_INSTALL) -e '.[lab,live,record]'
 	@touch $@
 
 .venv/installed-dev: .venv/made pyproject.toml constraints.txt
@@ -61,9 +64,20 @@ help:
 demo: .venv/installed
 	@$(BIN)/d3s demo --output demo --force
 
+# The core alone, with its own dependencies: nothing of the lab or the camera is installed for it.
+.venv-core/installed: .venv/made pyproject.toml constraints.txt
+	@$(PYTHON) -m venv --clear .venv-core
+	@.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  -e . pytest pytest-xdist hypothesis
+	@touch $@
+
+test-core: .venv-core/installed
+	.venv-core/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow" $(CORE_TESTS)
+
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/size.py --quiet
 	$(BIN)/mypy
 
 test: lint
@@ -117,5 +131,5 @@ dist: .venv/installed-dev
 	$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf .venv .venv-lowest demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-core .venv-lowest demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} +

@@ -14,6 +14,7 @@ from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.methods import checked_options, estimate_quietly
+from d3s.estimate.plot.panels import need_matplotlib
 from d3s.files import camera_file
 from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
@@ -162,6 +163,8 @@ def check_formats(formats: Sequence[str]) -> None:
     if unknown or not formats:
         wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"
         raise InputError(f"formats has {wrong}: it can have {', '.join(ALL_FORMATS)}.")
+    if FIGURE in formats:
+        need_matplotlib()
     if ZARR in formats and importlib.util.find_spec("zarr") is None:
         raise InputError("writing zarr needs the package zarr: pip install 'd3s[zarr]'.")
     for one in formats:

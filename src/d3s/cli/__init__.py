@@ -95,6 +95,12 @@ class _Commands(TyperGroup):
                 raise
             typer.echo(f"d3s: {error}", err=True)
             ctx.exit(BAD_INPUT)
+        except ModuleNotFoundError as error:
+            if error.name != "matplotlib" or ctx.params["debug"]:
+                raise
+            words = "figures need the package matplotlib: pip install 'd3s[plot]'."
+            typer.echo(f"d3s: {words}", err=True)
+            ctx.exit(BAD_INPUT)
 
 
 app = typer.Typer(

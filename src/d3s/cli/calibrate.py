@@ -131,10 +131,12 @@ def _calibrate_one(
     import d3s
     from d3s.calibrate.report import Report
     from d3s.errors import CalibrationError, OutputError
+    from d3s.estimate.plot.panels import need_matplotlib
     from d3s.lab.view.calibration import write_report
     from d3s.rig import Rig
 
     design = settings.pop("design")
+    need_matplotlib()
     files = output, page, page.with_suffix(".json")
     check_places(*files, force=flags.force)
     _check_inputs(captures, design, *files)

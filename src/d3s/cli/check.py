@@ -134,6 +134,8 @@ def exit_code(found: "CheckReport", *, is_mended: bool) -> int:
 
 def _check_files(rig: Path, output: Path | None, report: Path | None, *, force: bool) -> None:
     """Refuse outputs that cannot be written, before the work."""
+    from d3s.estimate.plot.panels import need_matplotlib
+
     if output is not None and output.suffix.lower() != ".toml":
         raise typer.BadParameter(f"{str(output)!r} must end in .toml.", param_hint="--output")
     if output is not None and output.resolve() == rig.resolve():
@@ -143,6 +145,8 @@ def _check_files(rig: Path, output: Path | None, report: Path | None, *, force: 
         )
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{str(report)!r} must end in .html.", param_hint="--report")
+    if report is not None:
+        need_matplotlib()
     pages = () if report is None else (report, report.with_suffix(".json"))
     check_places(*(() if output is None else (output,)), *pages, force=force)
 

@@ -197,8 +197,10 @@ class DepthMap:
         Figure
             The figure of the axes.
         """
+        from d3s.estimate.plot.panels import need_matplotlib
         from d3s.estimate.plot.result import draw_depth, plot_result
 
+        need_matplotlib()
         return plot_result(self) if axes is None else draw_depth(self, axes)
 
     def at(self, row: SupportsIndex, col: SupportsIndex) -> "PixelDepth":

@@ -60,6 +60,19 @@ def methods() -> dict[str, Method]:
     return {**_OWN, **tables("methods")}
 
 
+def method_of(name: Any) -> Method:
+    """Method of a name; what is registered is looked at for names of others only.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if isinstance(name, str) and (name in _OWN or name in methods()):
+        return _OWN.get(name) or methods()[name]
+    raise InputError(f"method={short_repr(name)} must be one of {', '.join(methods())}.")
+
+
 def estimate(
     left: Any,
     right: Any,
@@ -167,7 +180,7 @@ def estimate_quietly(
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
     method_options = _over_known_range(checked_options(method, options), rig)
-    function, _ = methods()[method].load()
+    function, _ = method_of(method).load()
     pair = checked_pair(left, right)
     found = function(*pair, rig, method_options)
     colour = colour_of(left)
@@ -209,9 +222,7 @@ def checked_options(method: Any, options: Any) -> Options:
     OptionsError
         If a field is unknown or out of range.
     """
-    if not isinstance(method, str) or method not in methods():
-        raise InputError(f"method={short_repr(method)} must be one of {', '.join(methods())}.")
-    kind = methods()[method].load_options()
+    kind = method_of(method).load_options()
     if options is None:
         return kind()
     if isinstance(options, kind):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError, RecordError
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.methods import methods
+from d3s.estimate.methods import method_of, methods
 from d3s.estimate.options import Options
 from d3s.files import note
 from d3s.files.arrays import read_npz, write_npz
@@ -184,9 +184,11 @@ def _checked_colour(
 
 def _options(method: str, values: dict[str, Any]) -> Options:
     """Make the options of a method from its fields."""
-    if method not in methods():
+    try:
+        kind = method_of(method).load_options()
+    except InputError as error:
         raise InputError(
             f"was made by method={short_repr(method)}, which is none of {', '.join(methods())}: "
             "its options cannot be read."
-        )
-    return methods()[method].load_options()(**values)
+        ) from error
+    return kind(**values)

@@ -1,4 +1,4 @@
-"""Pictures of one depth map. Matplotlib is imported when a figure is drawn.
+"""Pictures of one depth map. Figures need Matplotlib, previews do not.
 
 preview     depth in colours, with a colour bar
 result      left view, depth, sigma, reasons of holes: `DepthMap.plot`

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from d3s.estimate import DepthMap
 from d3s.estimate.plot.flags import FLAG_COLOURS
-from d3s.estimate.plot.panels import NO_VALUE_COLOUR, colour_map
-from d3s.estimate.plot.preview import preview_norm
+from d3s.estimate.plot.panels import NO_VALUE_COLOUR
+from d3s.estimate.plot.preview import plain_preview, scale_m
 from d3s.estimate.summary import flag_name, headline, percent, reasons
 
 _WIDEST_PX, _TALLEST_PX = 480, 400
@@ -41,10 +41,7 @@ def depth_map_html(est: DepthMap) -> str:
 def _picture(est: DepthMap) -> str:
     """Preview in colours with its scale; grey where there is no depth."""
     small = _shrunk(est.depth_m)
-    norm = preview_norm(small)
-    colours = colour_map("viridis_r")
-    levels = colours(norm(np.ma.masked_invalid(small)), bytes=True)[:, :, :3]
-    source = base64.b64encode(_png(levels)).decode("ascii")
+    source = base64.b64encode(_png(plain_preview(small))).decode("ascii")
     wide = min(_WIDEST_PX, round(_TALLEST_PX * small.shape[1] / small.shape[0]))
     picture = (
         f'<img alt="depth" style="display:block;width:{wide}px;max-width:100%;'
@@ -52,11 +49,10 @@ def _picture(est: DepthMap) -> str:
     )
     if not np.isfinite(small).any():
         return picture
-    low, high = float(norm.vmin or 0), float(norm.vmax or 1)
-    steps = np.linspace(0, 1, _GRADIENT_STEPS)
-    stops = ",".join(_hex(colours(float(step))) for step in steps)
-    middle = float(np.sqrt(low * high))
-    ticks = "".join(f"<span>{value:.3g}</span>" for value in (low, middle, high))
+    low, high = scale_m(small[np.isfinite(small)])
+    steps_m = np.geomspace(low, high, _GRADIENT_STEPS)
+    stops = ",".join("#" + bytes(colour).hex() for colour in plain_preview(steps_m[np.newaxis])[0])
+    ticks = "".join(f"<span>{value:.3g}</span>" for value in (low, np.sqrt(low * high), high))
     return (
         f'{picture}<div style="width:{wide}px;max-width:100%;font-size:11px">'
         f'<div style="height:8px;margin-top:3px;background:linear-gradient(to right,{stops})">'
@@ -101,10 +97,6 @@ def _warning(words: str) -> str:
 
 def _text(words: str) -> str:
     return html.escape(words, quote=True)
-
-
-def _hex(colour: tuple[float, float, float, float]) -> str:
-    return "#" + "".join(f"{round(255 * one):02x}" for one in colour[:3])
 
 
 def _shrunk(depth_m: NDArray[np.float32]) -> NDArray[np.float32]:

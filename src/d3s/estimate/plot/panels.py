@@ -1,10 +1,13 @@
 """Panels of figures: one image each, with a title, and a colour bar with its unit."""
 
 import io
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from d3s.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,6 +144,20 @@ def draw_bar(shown: "AxesImage", axes: "Axes", unit: str, extend: str = "neither
     axes.tick_params(labelsize="small")
     set_depth_ticks(bar)
     return bar
+
+
+def need_matplotlib() -> None:
+    """Refuse figures where Matplotlib is not installed, before there is any work for them.
+
+    Raises
+    ------
+    InputError
+        Which says how it is installed.
+    """
+    if find_spec("matplotlib") is None:
+        raise InputError(
+            "figures and reports need the package matplotlib: pip install 'd3s[plot]'."
+        )
 
 
 def colour_map(name: str) -> "Colormap":

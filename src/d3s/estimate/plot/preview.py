@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d3s.atomic import write_bytes
 from d3s.errors import InputError
-from d3s.estimate.plot.panels import Values, colour_map, set_depth_ticks, set_title
+from d3s.estimate.plot.panels import Values, colour_map, need_matplotlib, set_depth_ticks, set_title
 from d3s.estimate.plot.save import save_figure
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ ENDING = "preview.png"
 # a pointed end.
 _SCALE_PERCENTILES = (0.5, 99.5)
 _STEPS = 256  # colours of the map
+_NO_DEPTH = np.full(3, 0xBB, dtype=np.uint8)  # NO_VALUE_COLOUR
 _WIDTH_IN, _TALLEST_IN, _LOWEST_IN = 8.0, 6.5, 1.0
 _EDGE_IN, _TITLE_IN, _BAR_IN, _BAR_ROOM_IN = 0.1, 0.3, 0.18, 1.1
 
@@ -41,6 +42,7 @@ def plot_preview(depth_m: Values, title: str = "") -> "Figure":
     """
     if depth_m.ndim != 2 or not depth_m.size:
         raise InputError(f"depth has shape {depth_m.shape}: it must be (rows, cols).")
+    need_matplotlib()
     known = depth_m[np.isfinite(depth_m) & (depth_m > 0)]
     figure, axes, bar_axes = _new_figure(depth_m.shape[0] / depth_m.shape[1])
     shown = axes.imshow(
@@ -69,7 +71,7 @@ def plain_preview(depth_m: Values) -> NDArray[np.uint8]:
     if depth_m.ndim != 2 or not depth_m.size:
         raise InputError(f"depth has shape {depth_m.shape}: it must be (rows, cols).")
     known = np.isfinite(depth_m) & (depth_m > 0)
-    low, high = _scale_m(depth_m[known])
+    low, high = scale_m(depth_m[known])
     steps = np.log(np.where(known, depth_m, low) / low) * (_STEPS / np.log(high / low))
     places = np.where(known, steps.clip(0, _STEPS - 1), _STEPS).astype(np.intp)
     return np.asarray(_colours()[places])
@@ -104,9 +106,11 @@ def write_plain_preview(path: Path, depth_m: Values, *, overwrite: bool = False)
 @cache
 def _colours() -> NDArray[np.uint8]:
     """Table of colours from near to far, and the colour of no depth after them."""
-    steps = np.ma.masked_equal(np.arange(_STEPS + 1), _STEPS)
-    levels = colour_map("viridis_r")(steps)
-    return np.asarray(np.rint(255 * levels[:, :3]), dtype=np.uint8)
+    import cv2
+
+    steps = np.arange(_STEPS, dtype=np.uint8)[::-1, np.newaxis]
+    levels = cv2.applyColorMap(steps, cv2.COLORMAP_VIRIDIS)[:, 0, ::-1]
+    return np.vstack([levels, _NO_DEPTH])
 
 
 def write_preview(path: Path, depth_m: Values, *, title: str = "", overwrite: bool = False) -> None:
@@ -161,10 +165,10 @@ def preview_norm(depth_m: Values) -> "Normalize":
     """Logarithmic colour scale of the depths that are known, without outliers."""
     from matplotlib.colors import LogNorm
 
-    return LogNorm(*_scale_m(depth_m[np.isfinite(depth_m) & (depth_m > 0)]))
+    return LogNorm(*scale_m(depth_m[np.isfinite(depth_m) & (depth_m > 0)]))
 
 
-def _scale_m(known_m: Values) -> tuple[float, float]:
+def scale_m(known_m: Values) -> tuple[float, float]:
     """Nearest and farthest depth of the colour scale, of the depths that are known."""
     if not known_m.size:
         return 1.0, 2.0
