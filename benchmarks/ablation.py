@@ -1,14 +1,13 @@
 """`make ablation`: the contribution of each part of the joint method.
 
     .venv/bin/python benchmarks/ablation.py [--quick] [--constants] [--patterns tuning]
-                                            [--only WORD ...] [--csv FILE] [--page FILE]
+                                            [--only WORD ...] [--csv FILE]
 
 Every variant is the joint method with one part changed: an option, or a constant or function of its
 modules that is replaced while it runs. All run on the same simulated images, and `d3s.lab.evaluate`
 measures them. Further tables show the effect of the defocus cue over depth, and on periodic waves,
 where stereo alone is ambiguous. With --constants, the variants are half and twice each tuned
-constant; tune on `--patterns tuning` only. `make ablation` writes the
-tables of docs/estimator_results.md.
+constant; tune on `--patterns tuning` only.
 """
 
 import argparse
@@ -46,6 +45,7 @@ from d3s.lab.evaluate.metrics import BAD_M
 from d3s.lab.evaluate.sweep import make_trial
 from d3s.lab.evaluate.table import csv_text, pooled_density, pooled_mean_of
 from d3s.lab.twin.textures import Texture
+from sheets import Sheet, show
 
 SETS = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
 # Of each set: a sparse or contrasty texture, two with many scales, one with lines.
@@ -57,7 +57,6 @@ PLANES = PlaneSweep(depths_m=(0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.0), shape=(200, 
 NOISY_PLANES = PlaneSweep(depths_m=(0.6, 1.5), noise=0.03, shape=(200, 460))
 SCENES = SceneSweep(count=6, shape=(500, 700))
 WAVES = (160, 300)
-BEGIN, END = "<!-- ablation: made by make ablation -->", "<!-- end of ablation -->"
 PERIODS_PX = (6, 8, 10, 13, 16, 20, 24)
 
 
@@ -363,7 +362,7 @@ def row_of(name: str, planes: SweepResults, noisy: SweepResults, scenes: SweepRe
     )
 
 
-def table(rows: Sequence[Row]) -> str:
+def sheet_of(rows: Sequence[Row]) -> Sheet:
     headings = ["variant", *(column.heading for column in COLUMNS.values())]
     lines = [
         [
@@ -375,26 +374,10 @@ def table(rows: Sequence[Row]) -> str:
         ]
         for row in rows
     ]
-    return markdown(headings, lines)
+    return Sheet("Variants of joint", headings, lines)
 
 
-def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Format an aligned table in Markdown."""
-    cells = [list(headings), *map(list, lines)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
-
-    def line(row: Sequence[str]) -> str:
-        first, *others = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        return f"| {' | '.join((first, *others))} |"
-
-    rule = f"|{'-' * (widths[0] + 2)}|{'|'.join('-' * (w + 1) + ':' for w in widths[1:])}|"
-    return "\n".join([line(cells[0]), rule, *map(line, cells[1:])])
-
-
-def defocus_over_depth(sweep: PlaneSweep) -> str:
+def defocus_over_depth(sweep: PlaneSweep) -> Sheet:
     """Table over depth: each figure without and with the defocus cue."""
     digits = {"MAE (cm)": 3, "bias (cm)": 3, "sigma (cm)": 3, "density (%)": 1, "confidence": 2}
     lines = [
@@ -409,7 +392,8 @@ def defocus_over_depth(sweep: PlaneSweep) -> str:
         ]
         for place, depth_m in enumerate(sweep.depths_m)
     ]
-    return markdown(["depth (m)", *digits], lines)
+    title = "Planes without defocus / with it, means over the textures"
+    return Sheet(title, ["depth (m)", *digits], lines)
 
 
 def _at_depth(sweep: PlaneSweep, place: int) -> tuple[list[float], list[float]]:
@@ -451,14 +435,15 @@ def on_waves(depth_m: float, period_px: float) -> tuple[float, ...]:
     return tuple(shares)
 
 
-def defocus_on_waves(depths_m: Sequence[float], periods_px: Sequence[float]) -> str:
+def defocus_on_waves(depths_m: Sequence[float], periods_px: Sequence[float]) -> Sheet:
     """Table of right and wrong pixels on waves, where every period fits stereo alone."""
     lines = []
     for depth_m in depths_m:
         shares = np.mean([on_waves(depth_m, period) for period in periods_px], axis=0)
         lines.append([f"{depth_m:g}", *(f"{100 * share:.1f}" for share in shares)])
     headings = ("right without (%)", "wrong without (%)", "right with it (%)", "wrong with it (%)")
-    return markdown(["depth (m)", *headings], lines)
+    title = "Even waves of a period of 6 to 24 px, without defocus and with it"
+    return Sheet(title, ["depth (m)", *headings], lines)
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -468,7 +453,6 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--patterns", choices=SETS, default="report", help="which textures")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="variants with such a word")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there too")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
     return parser.parse_args(words)
 
 
@@ -487,30 +471,12 @@ def main(words: Sequence[str]) -> None:
         noisy = noisy.replace(patterns=own[1:2])
         scenes = scenes.replace(count=1, shape=(300, 450))
     rows = measured(variants, planes, noisy, scenes)
-    parts = [table(rows)]
+    show([sheet_of(rows)])
     if NO_DEFOCUS in variants:
         periods = PERIODS_PX[::3] if args.quick else PERIODS_PX
-        parts += [
-            "Planes without defocus / with it, means over the textures:",
-            defocus_over_depth(planes),
-            "Even waves of a period of 6 to 24 px, without defocus and with it:",
-            defocus_on_waves(planes.depths_m, periods),
-        ]
-    text = "\n\n".join(parts)
-    print(text)
+        show([defocus_over_depth(planes), defocus_on_waves(planes.depths_m, periods)])
     if args.csv:
         write_text(args.csv, csv_text([asdict(row) for row in rows]), overwrite=True)
-    if args.page:
-        write_text(args.page, with_tables(args.page.read_text(), text), overwrite=True)
-
-
-def with_tables(page: str, text: str) -> str:
-    """Return a page with the tables between its marks, in place of earlier ones."""
-    before, _, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"The page must have {BEGIN} and {END}.")
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
 if __name__ == "__main__":

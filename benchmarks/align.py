@@ -3,7 +3,7 @@
 Each camera is built wrongly in one way, or in all ways at once, by a known amount, and looks at a
 wall with a texture that no choice was made on. Frames are rendered once and kept in a folder.
 
-    python benchmarks/align.py captures/align --page docs/align.md    report textures
+    python benchmarks/align.py captures/align    report textures
     python benchmarks/align.py captures/align --tuning    textures on which choices were made
 """
 
@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
 import d3s
 from d3s.camera.align import measure
 from d3s.camera.align.quantities import KINDS
 from d3s.types import Image
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
 # The shadow of the partition was looked at on bark, and its method changed: bark is no report
 # texture any more.
@@ -66,16 +65,7 @@ LENS_SEED = 23  # of no other camera
 def render(case: Case, texture: str, sign: int, scale: int = 1) -> Image:
     """Raw frame without noise; `scale` divides its size, and keeps its blur in pixels.
 
-    Parameters
-    ----------
-    case
-        Misassembly.
-    texture
-        Pattern of the wall.
-    sign
-        1 or -1: direction in which the camera is off.
-    scale
-        Factor on the pixel pitch.
+    `sign` is 1 or -1: the direction in which the camera is off.
     """
     by = {name: sign * TRUTH[name] if name in case.off else 0.0 for name in TRUTH}
     optics = design(scale).optics
@@ -215,25 +205,19 @@ def sheet(rows: list[dict[str, Any]]) -> Sheet:
 
 
 def main() -> None:
-    """Print the table, and write it into a page."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tuning", action="store_true")
-    parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     rows = run(given.folder, TUNING if given.tuning else REPORT)
-    table = sheet(rows)
-    console = Console(width=160)
-    console.print(table.as_rich())
+    show([sheet(rows)])
     seconds, cpu = (
         float(np.median([row[name] for row in rows])) for name in ("seconds", "cpu_seconds")
     )
-    console.print(f"{1 / seconds:.1f} frames a second; {cpu:.2f} s of processor time a frame.")
+    print(f"{1 / seconds:.1f} frames a second; {cpu:.2f} s of processor time a frame.")
     kind = "tuning" if given.tuning else "report"
     (given.folder / f"align_{kind}.json").write_text(json.dumps(rows, indent=2))
-    if given.page is not None:
-        words = f"A frame takes {cpu:.2f} s of processor time."
-        write_parts([given.page], {"misassemblies": f"{table.as_markdown()}\n\n{words}"}, "align")
 
 
 if __name__ == "__main__":

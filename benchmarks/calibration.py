@@ -1,7 +1,7 @@
 """`make calibration`: errors of calibrations, on simulated captures of home-made cameras.
 
     .venv/bin/python benchmarks/calibration.py [--folder FOLDER] [--sets NAME ...]
-                                               [--json FILE] [--page FILE] [--read | --timing]
+                                               [--json FILE] [--read | --timing]
 
 Captures of cameras with known lens errors are rendered into the folder, unless they are there. Each
 set is calibrated by `d3s calibrate` in a process of its own, the result is compared with the truth,
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from rich.console import Console
 
 import d3s
 from calibration_sets import (
@@ -38,7 +37,7 @@ from calibration_sets import (
 from d3s.files import read_image
 from d3s.lab.evaluate.metrics import score
 from d3s.lab.evaluate.truth import Truth, truth_of
-from sheets import Sheet, with_parts
+from sheets import Sheet, show
 
 RESULTS = Path(__file__).parent / "results" / "calibration.json"
 FOLDER = Path("captures")
@@ -129,12 +128,7 @@ def main(words: list[str] | None = None) -> None:
     if not given.read:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(results, indent=1) + "\n")
-    console = Console(width=130)
-    for sheet in sheets(results).values():
-        console.print(sheet.as_rich())
-    if given.page:
-        page = given.page.read_text()
-        given.page.write_text(with_sheets(page, sheets(results)))
+    show(sheets(results))
 
 
 def _arguments(words: list[str] | None) -> argparse.Namespace:
@@ -143,7 +137,6 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(REPORT_SETS))
     parser.add_argument("--render", action="store_true", help="only render the captures")
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
-    parser.add_argument("--page", type=Path, help="page whose tables are made anew")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--read", action="store_true", help="measure nothing, read the results")
     how.add_argument("--timing", action="store_true", help="only time and memory of the sets there")
@@ -187,14 +180,7 @@ def out_folder(folder: Path, name: str) -> Path:
 def run_calibration(captures: Path, out: Path, *, bad: bool = False) -> dict[str, float]:
     """Run `d3s calibrate` in a process of its own; returns its times and peak memory.
 
-    Parameters
-    ----------
-    captures
-        Folder of the frames.
-    out
-        Folder of the rig file and the report.
-    bad
-        Whether a calibration may be bad: it has a report, but no rig file.
+    A calibration that may be `bad` has a report, but no rig file.
     """
     for name in ("rig.toml", "cal.json"):
         (out / name).unlink(missing_ok=True)
@@ -247,31 +233,18 @@ def _down(truth: dict[str, Any]) -> Any:
     return np.array([math.sin(angle), math.cos(angle)])
 
 
-def estimate_walls(
-    rig: d3s.Rig,
-    folder: Path,
-    depths_m: tuple[float, ...] = SCENE_DEPTHS_M,
-    depth_range_m: tuple[float, float] | None = None,
-) -> Iterator[Wall]:
-    """Estimate the walls at some depths with both methods; noise is that of the whole series.
-
-    `depth_range_m` is that of the candidates of the consensus, and else that of the camera.
-    """
+def estimate_walls(rig: d3s.Rig, folder: Path) -> Iterator[Wall]:
+    """Estimate the walls with both methods."""
     for number, (pattern, depth_m) in enumerate(
         (pattern, depth_m) for pattern in SCENE_PATTERNS for depth_m in SCENE_DEPTHS_M
     ):
-        if depth_m not in depths_m:
-            continue
         light = read_image(wall_file(folder, pattern, depth_m))
         truth = _truth(rig, light, depth_m)
         rng = np.random.default_rng((NOISE_SEED, number))
         left, right = _middle(rig.split(SENSOR.expose(light, camera=0, rng=rng)))
         for method in ("joint", "consensus"):
-            if method == "joint":
-                est = d3s.estimate(left, right, rig, method=method)
-            else:
-                options = d3s.ConsensusOptions(depth_range_m=depth_range_m)
-                est = d3s.estimate(left, right, rig, method=method, options=options)
+            est = d3s.estimate(left, right, rig, method=method)
+            if method == "consensus":
                 est = est.filter(min_confidence=0.8)
             found = score(est, truth)
             yield Wall(
@@ -333,11 +306,11 @@ def _accurate_range(walls: list[Wall], over_textures: Any) -> tuple[float, float
     return working_range_m(SCENE_DEPTHS_M, accurate) or (math.nan, math.nan)
 
 
-def sheets(results: dict[str, Any]) -> dict[str, Sheet]:
-    """Tables of the page, by the names of their markers."""
-    made = {"figures": _figures_sheet(results["sets"])}
+def sheets(results: dict[str, Any]) -> list[Sheet]:
+    """Tables of the figures and, where they were measured, of the walls."""
+    made = [_figures_sheet(results["sets"])]
     if any(one["walls"] for one in results["sets"].values()):
-        made["walls"] = _walls_sheet(results["sets"])
+        made.append(_walls_sheet(results["sets"]))
     return made
 
 
@@ -370,12 +343,6 @@ def _walls_sheet(sets: dict[str, Any]) -> Sheet:
     for method in ("`joint`", "`consensus`, C > 0.8"):
         headings += [f"{method}: MAE (cm)", "worst (cm)", "least density (%)"]
     return Sheet("walls of other textures, after calibration", headings, lines, words=())
-
-
-def with_sheets(page: str, made: dict[str, Sheet]) -> str:
-    """Page with the tables between the markers of their names replaced."""
-    texts = {name: sheet.as_markdown() for name, sheet in made.items()}
-    return with_parts(page, texts, "calibration")
 
 
 if __name__ == "__main__":

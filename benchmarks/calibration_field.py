@@ -7,12 +7,10 @@ window, or the match of it, leaves the views are not judged, as in `d3s.lab.eval
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 import d3s
 from calibration_sets import LENS_DEPTHS_M, SCENE_PATTERNS, SENSOR, wall_file
@@ -29,11 +27,7 @@ NINTHS = (
     *("left", "middle", "right"),
     *("bottom left", "bottom", "bottom right"),
 )
-FIELD, CROP, SIDES = "field", "crop", "middle rows"
-CROP_PX = (902, 1802)
-# Blocks of the crop that the picture shows.
-MAP_SHAPE = (11, 22)
-MAP_DEPTHS_M = (0.40, 1.00, 1.90)
+FIELD, SIDES = "field", "middle rows"
 # The largest window of `joint`, which it uses on a wall.
 BOUND_WINDOW_PX = 57
 # Mean absolute error of a normal distribution over its standard deviation.
@@ -53,7 +47,7 @@ class Cell:
     method: str
     pattern: str
     depth_m: float
-    place: str  # one of `NINTHS`, or `FIELD`, `CROP`, `SIDES`
+    place: str  # one of `NINTHS`, or `FIELD`, `SIDES`
     pixels: int  # judged
     share: float  # of the judged pixels have a depth
     textured: float  # of the judged pixels have texture
@@ -75,13 +69,6 @@ class Scene(NamedTuple):
     judged: Mask
     textured: Mask
     bound_m: FloatArray  # standard deviation at the bound of `BOUND_WINDOW_PX`
-
-
-class Maps(NamedTuple):
-    """Mean absolute error, in cm, and share of pixels with a depth over `MAP_SHAPE` blocks."""
-
-    error_cm: FloatArray
-    share: FloatArray
 
 
 class Camera(NamedTuple):
@@ -179,15 +166,11 @@ def _common(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray(np.divide(2 * left * right, total, out=np.zeros_like(total), where=total > 0))
 
 
-def joint_cells(rig: d3s.Rig, scene: Scene) -> tuple[list[Cell], Maps]:
-    """Figures of `joint` on a wall by part of the field, and their maps over the crop."""
+def joint_cells(rig: d3s.Rig, scene: Scene) -> list[Cell]:
+    """Figures of `joint` on a wall by part of the field."""
     est = d3s.estimate(*scene.views, rig)
     parts = {FIELD: np.s_[:, :]} | dict(zip(NINTHS, _ninths(est.depth_m.shape), strict=True))
-    found = [_cell("joint", place, scene, est, part) for place, part in parts.items()]
-    crop = _crop(est.depth_m.shape)
-    everywhere = scene._replace(judged=np.ones_like(scene.judged))
-    found.append(_cell("joint", CROP, everywhere, est, crop))
-    return found, _maps(est.depth_m[crop], scene.depth_m)
+    return [_cell("joint", place, scene, est, part) for place, part in parts.items()]
 
 
 def consensus_cells(rig: d3s.Rig, scene: Scene) -> list[Cell]:
@@ -216,13 +199,6 @@ def _ninths(shape: tuple[int, ...]) -> list[tuple[slice, slice]]:
     return [(row, col) for row in rows for col in cols]
 
 
-def _crop(shape: tuple[int, ...]) -> tuple[slice, slice]:
-    """Part of a view that is not larger than that of the paper, about the same middle."""
-    cuts = [max(size - most, 0) // 2 for size, most in zip(shape, CROP_PX, strict=True)]
-    rows, cols = (slice(cut, size - cut) for cut, size in zip(cuts, shape, strict=True))
-    return rows, cols
-
-
 def _cell(
     method: str, place: str, scene: Scene, est: d3s.DepthMap, part: tuple[slice, slice]
 ) -> Cell:
@@ -249,41 +225,13 @@ def _cell(
     )
 
 
-def _maps(depth_m: NDArray[Any], true_m: float) -> Maps:
-    """Means over blocks of a crop, those that are cut off at its ends included."""
-    rows, cols = (
-        np.linspace(0, size, count + 1).astype(int)
-        for size, count in zip(depth_m.shape, MAP_SHAPE, strict=True)
-    )
-    blocks = [
-        [depth_m[top:bottom, left:right] for left, right in pairwise(cols)]
-        for top, bottom in pairwise(rows)
+def measure_walls(rig: d3s.Rig, folder: Path) -> list[Cell]:
+    """Figures of both methods on all walls."""
+    return [
+        cell
+        for scene in scenes(rig, folder)
+        for cell in (*joint_cells(rig, scene), *consensus_cells(rig, scene))
     ]
-    error = [[mean_or_nan(np.abs(one[np.isfinite(one)] - true_m)) for one in row] for row in blocks]
-    share = [[float(np.isfinite(one).mean()) for one in row] for row in blocks]
-    return Maps(100 * np.array(error), np.array(share))
-
-
-def _mean_of_known(values: FloatArray) -> FloatArray:
-    """Mean along the first axis without NaN; NaN where all are."""
-    known = np.ma.masked_invalid(values)
-    return np.asarray(known.mean(axis=0).filled(np.nan))
-
-
-def measure_walls(rig: d3s.Rig, folder: Path) -> tuple[list[Cell], dict[float, Maps]]:
-    """Figures of both methods on all walls, and maps of `joint` by depth, means of the textures."""
-    cells: list[Cell] = []
-    maps: dict[float, list[Maps]] = {depth_m: [] for depth_m in MAP_DEPTHS_M}
-    for scene in scenes(rig, folder):
-        found, over_field = joint_cells(rig, scene)
-        cells += [*found, *consensus_cells(rig, scene)]
-        if scene.depth_m in maps:
-            maps[scene.depth_m].append(over_field)
-    means = {
-        depth_m: Maps(*(_mean_of_known(np.stack(part)) for part in zip(*some, strict=True)))
-        for depth_m, some in maps.items()
-    }
-    return cells, means
 
 
 def write_cells(path: Path, cells: Mapping[str, Sequence[Cell]]) -> None:

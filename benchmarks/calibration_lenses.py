@@ -1,8 +1,7 @@
 """`make calibration`: cameras with typical lenses beside one with perfect lenses.
 
     .venv/bin/python benchmarks/calibration_lenses.py [--folder FOLDER] [--sets NAME ...]
-                                                      [--json FILE] [--page FILE]
-                                                      [--read | --timing]
+                                                      [--json FILE] [--read | --timing]
 
 Each set is calibrated by `d3s calibrate` in a process of its own; then the calibrated camera, good
 or bad, looks at walls of other textures, which are judged by ninth of the field. Sets that are not
@@ -14,20 +13,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rich.console import Console
-
 import d3s
-from calibration import FOLDER, estimate_walls, out_folder, run_calibration, with_sheets
-from calibration_field import CROP_PX, MAP_DEPTHS_M, Maps, measure_walls, read_cells, write_cells
+from calibration import FOLDER, out_folder, run_calibration
+from calibration_field import measure_walls, read_cells, write_cells
 from calibration_sets import LENS_DEPTHS_M, LENS_SETS, render, render_walls
-from d3s.estimate.plot.save import save_figure
-from lens_figures import BEFORE_RANGE_M, PERFECT, Results
-from lens_picture import PICTURE_SET, draw
-from lens_sheets import sheets
+from lens_figures import PERFECT, Results, sheets
+from sheets import show
 
 RESULTS = Path(__file__).parent / "results" / "calibration_lenses.json"
-PICTURE = Path(__file__).parents[1] / "docs" / "_static" / "calibration_lenses.png"
 ALL_SETS = (PERFECT, *LENS_SETS)
 
 
@@ -43,13 +36,7 @@ def main(words: list[str] | None = None) -> None:
         for name in given.sets:
             _render([name], given.folder)
             _measure(name, given.folder, given.json)
-    results = read_results(given.json)
-    console = Console(width=150)
-    for sheet in sheets(results).values():
-        console.print(sheet.as_rich())
-    if given.page:
-        given.page.write_text(with_sheets(given.page.read_text(), sheets(results)))
-        _draw(given.folder)
+    show(sheets(read_results(given.json)))
 
 
 def _arguments(words: list[str] | None) -> argparse.Namespace:
@@ -58,7 +45,6 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=ALL_SETS, default=list(ALL_SETS))
     parser.add_argument("--render", action="store_true", help="only render the captures")
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
-    parser.add_argument("--page", type=Path, help="page whose tables are made anew")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--read", action="store_true", help="measure nothing, read the results")
     how.add_argument("--timing", action="store_true", help="only time and memory")
@@ -93,13 +79,9 @@ def _measure(name: str, folder: Path, path: Path) -> None:
     report = json.loads((out / "cal.json").read_text())
     # A bad calibration has no rig file; the report has what was found.
     rig = d3s.Rig(**report["rig"])
-    walls = folder / f"{name}_walls"
-    cells, maps = measure_walls(rig, walls)
+    cells = measure_walls(rig, folder / f"{name}_walls")
     told: dict[str, Any] = {"figures": usage, "view_px": _view_px(rig)}
     told |= {key: report[key] for key in ("verdict", "measures", "timings_s")}
-    if name == PERFECT:
-        told["rows"] = _middle_rows_cm(rig, walls)
-    _save_maps(out / "maps.npz", maps, told["view_px"])
     results = read_results(path)
     sets, all_cells = dict(results.sets) | {name: told}, dict(results.cells) | {name: cells}
     _write(path, Results(sets, all_cells))
@@ -110,29 +92,6 @@ def _view_px(rig: d3s.Rig) -> list[int]:
     return [] if found is None else [found.crop_rows_px, found.crop_cols_px]
 
 
-def _middle_rows_cm(rig: d3s.Rig, folder: Path) -> dict[str, list[float]]:
-    """Errors on the rows that `benchmarks/calibration.py` measures, means of the textures.
-
-    The candidates of the consensus are those that the errors before were measured with.
-    """
-    walls = list(estimate_walls(rig, folder, LENS_DEPTHS_M, BEFORE_RANGE_M))
-    return {
-        method: [
-            float(
-                np.mean(
-                    [
-                        wall.mae_cm
-                        for wall in walls
-                        if wall.method == method and wall.depth_m == depth_m
-                    ]
-                )
-            )
-            for depth_m in LENS_DEPTHS_M
-        ]
-        for method in ("joint", "consensus")
-    }
-
-
 def _time(given: argparse.Namespace) -> None:
     results = read_results(given.json)
     sets = {name: dict(one) for name, one in results.sets.items()}
@@ -141,20 +100,6 @@ def _time(given: argparse.Namespace) -> None:
             usage = run_calibration(given.folder / name, out_folder(given.folder, name), bad=True)
             sets[name]["figures"] = usage
     _write(given.json, Results(sets, results.cells))
-
-
-def _save_maps(path: Path, maps: dict[float, Maps], view_px: list[int]) -> None:
-    both = zip(*(maps[depth_m] for depth_m in MAP_DEPTHS_M), strict=True)
-    error_cm, share = (np.stack(some) for some in both)
-    np.savez(path, error_cm=error_cm, share=share, crop_px=np.minimum(view_px, CROP_PX))
-
-
-def _draw(folder: Path) -> None:
-    """Draw the picture, if the maps of its sets are in the folder."""
-    paths = [out_folder(folder, name) / "maps.npz" for name in (PERFECT, PICTURE_SET)]
-    if all(path.exists() for path in paths):
-        maps = [dict(np.load(path)) for path in paths]
-        save_figure(draw(*maps), PICTURE, overwrite=True, dpi=80)
 
 
 if __name__ == "__main__":

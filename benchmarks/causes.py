@@ -1,6 +1,6 @@
 """Warnings of `d3s.estimate`: false alarms on good pairs, and faults that are named.
 
-    python benchmarks/causes.py --page docs/estimator_results.md
+    python benchmarks/causes.py [--quick] [--patterns tuning] [--only WORD]
 
 200 good pairs must have no warning; each fault is put into 20 good pairs. The third table has the
 bias of planes by a gain of the right view, and the pairs that are warned of it. --quick takes a few
@@ -10,11 +10,9 @@ pairs of each; --patterns tuning takes the textures on which the limits were set
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
 import d3s
@@ -22,7 +20,7 @@ from d3s.estimate.diagnosis import Cause
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.lab.twin.textures import Texture
 from faults import PROTOTYPE, SHAPE, Case, Fault, cases_to_spoil, faults, good_cases
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
 SETS = {"report": (REPORT_PATTERNS, 9000), "tuning": (TUNING_PATTERNS, 100)}
 GAIN_PERCENTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0)
@@ -149,7 +147,6 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few pairs, for a first look")
     parser.add_argument("--patterns", choices=SETS, default="report", help="which textures")
     parser.add_argument("--only", metavar="WORD", help="good, gains, or a word of faults")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
     return parser.parse_args(words)
 
 
@@ -157,28 +154,24 @@ def main(words: Sequence[str]) -> None:
     args = arguments(words)
     patterns, seed = SETS[args.patterns]
     step = QUICK if args.quick else 1
-    sheets: dict[str, Sheet] = {}
+    sheets: list[Sheet] = []
     if args.only in (None, "good"):
         found = alarms(good_cases(patterns, seed)[::step])
-        sheets["alarms"] = alarm_sheet(found)
+        sheets.append(alarm_sheet(found))
         for one in found:
             if one.causes:
                 print(f"{one.name}, density {one.density:.2f}: {', '.join(one.causes)}")
     if args.only != "good" and args.only != "gains":
         some = [one for one in faults() if args.only is None or args.only in one.what]
         result = namings(cases_to_spoil(patterns, seed + 500)[::step], some)
-        sheets["faults"] = naming_sheet(result)
+        sheets.append(naming_sheet(result))
         for one in result:
             others = sorted({str(cause) for causes in one.others for cause in causes})
             if others:
                 print(f"{one.fault.what} {one.fault.size}: also {', '.join(others)}")
     if args.only in (None, "gains"):
-        sheets["gains"] = gain_sheet(patterns[:: 4 if args.quick else 1], seed)
-    for sheet in sheets.values():
-        Console().print(sheet.as_rich())
-    if args.page:
-        parts = {name: sheet.as_markdown() for name, sheet in sheets.items()}
-        write_parts([args.page], parts, kind="causes")
+        sheets.append(gain_sheet(patterns[:: 4 if args.quick else 1], seed))
+    show(sheets)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A colour sensor against a mono sensor, and how surely one is noticed.
 
     make colour
-    .venv/bin/python benchmarks/colour_sensor.py [--quick] [--only PART] [--page PAGE]
+    .venv/bin/python benchmarks/colour_sensor.py [--quick] [--only PART]
 
 **Accuracy.** The same camera three times, with a mono sensor, and with a colour sensor whose green
 filter passes as much light as the mono sensor gets (which takes a longer exposure), and one with
@@ -17,8 +17,6 @@ at random, and raw frames of a mono sensor with fine textures: in how many of ea
 """
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +24,8 @@ import numpy as np
 import d3s
 from d3s.rig.bayer import on_sites
 from d3s.rig.find_bayer import find_bayer, swapped, unsaid_warning
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
-RESULTS = Path(__file__).parent / "results" / "colour_sensor.json"
 ELECTRONS = {"full_well_e": 10_000.0, "read_noise_e": 5.0, "bits": 12}
 ORDER = "RGGB"
 # Share of white light that each sensor keeps, relative to the mono sensor: red, green and blue.
@@ -173,12 +170,8 @@ def limits(shares: tuple[float, float, float] | None, colour: float) -> Limits:
     of their own, of the same power: with 1 - c and c of their amplitudes. A mono sensor sees the
     mean of the three.
 
-    Parameters
-    ----------
-    shares
-        Share of the light that red, green and blue pixels get; None for a mono sensor.
-    colour
-        Share c of the texture that each colour has for itself.
+    `shares` is the light that red, green and blue pixels get, None for a mono sensor; `colour` is
+    the share c of the texture that each colour has for itself.
     """
     if shares is None:
         return Limits(1.0, 1.0)
@@ -208,15 +201,8 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
             if not some:
                 continue
             ratios = [row["mae_mm"] / mono[colour, row["pattern"], row["depth_m"]] for row in some]
-            mae, within, of_noise, density = (
-                np.mean([row[key] for row in some])
-                for key in (
-                    "mae_mm",
-                    "within_percent",
-                    "within_noise_percent",
-                    "density_percent",
-                )
-            )
+            keys = ("mae_mm", "within_percent", "within_noise_percent", "density_percent")
+            mae, within, of_noise, density = (np.mean([row[key] for row in some]) for key in keys)
             lines.append(
                 (
                     name,
@@ -231,16 +217,8 @@ def accuracy_sheet(rows: list[Any]) -> Sheet:
                 )
             )
     headings = (
-        "sensor",
-        "colour",
-        "error (mm)",
-        "over mono",
-        "largest",
-        "limit",
-        "limit, three images",
-        "within 1 sigma (%)",
-        "of noise alone (%)",
-        "density (%)",
+        *("sensor", "colour", "error (mm)", "over mono", "largest", "limit", "limit, three images"),
+        *("within 1 sigma (%)", "of noise alone (%)", "density (%)"),
     )
     return Sheet("Colour sensors", headings, lines)
 
@@ -276,15 +254,8 @@ def random_frame(number: int, *, colour: bool) -> tuple[np.ndarray, str | None]:
 
 def noticed(unsaid: int, mono: int) -> dict[str, int]:
     """Numbers of frames that are taken for those of a colour sensor."""
-    found = {
-        "unsaid": unsaid,
-        "noticed": 0,
-        "order_found": 0,
-        "split_warns": 0,
-        "mono": mono,
-        "false_alarms": 0,
-        "split_false_alarms": 0,
-    }
+    counted = ("noticed", "order_found", "split_warns", "false_alarms", "split_false_alarms")
+    found = {"unsaid": unsaid, "mono": mono, **dict.fromkeys(counted, 0)}
     for number in range(unsaid):
         frame, order = random_frame(number, colour=True)
         bayer = find_bayer(frame)
@@ -310,42 +281,18 @@ def noticed_text(found: dict[str, int]) -> str:
     )
 
 
-def parts_of(results: dict[str, Any]) -> dict[str, str]:
-    """Parts of the page, by name."""
-    parts = {}
-    if "accuracy" in results:
-        parts["accuracy"] = accuracy_sheet(results["accuracy"]).as_markdown()
-    if "noticed" in results:
-        parts["noticed"] = noticed_text(results["noticed"])
-    return parts
-
-
 def main() -> None:
-    """Measure, keep the numbers, and write the page."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few walls and frames")
     parser.add_argument("--pitch-um", type=float, default=1e6 * PITCH_M, help="size of a pixel")
     parser.add_argument("--only", choices=("accuracy", "noticed"))
-    parser.add_argument("--page", type=Path, help="page whose table is replaced")
-    arguments = parser.parse_args()
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() and not arguments.quick else {}
-    if arguments.only != "noticed":
-        quick = arguments.quick
-        patterns, depths_m = (("gravel",), (0.4, 0.85)) if quick else (REPORT_PATTERNS, DEPTHS_M)
-        kept["accuracy"] = accuracy(arguments.pitch_um * 1e-6, patterns, depths_m)
-        _keep(kept, arguments)
-    if arguments.only != "accuracy":
-        kept["noticed"] = noticed(*((10, 10) if arguments.quick else (UNSAID, MONO_FRAMES)))
-        _keep(kept, arguments)
-    print("\n\n".join(parts_of(kept).values()))
-
-
-def _keep(results: dict[str, Any], arguments: argparse.Namespace) -> None:
-    """Keep the numbers of whole runs, and write the page."""
-    if not arguments.quick:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    if arguments.page is not None:
-        write_parts([arguments.page], parts_of(results), kind="colour")
+    given = parser.parse_args()
+    if given.only != "noticed":
+        walls = (("gravel",), (0.4, 0.85)) if given.quick else (REPORT_PATTERNS, DEPTHS_M)
+        show([accuracy_sheet(accuracy(given.pitch_um * 1e-6, *walls))])
+    if given.only != "accuracy":
+        print(noticed_text(noticed(*((10, 10) if given.quick else (UNSAID, MONO_FRAMES)))))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Densified rooms: how much is filled, how wrong it is, whether sigma is true, and other fills.
 
     .venv/bin/python benchmarks/dense.py ROOMS [--quick] [--patterns tuning] [--without-weak]
-        [--page docs/dense.md] [--picture docs/_static/dense_rooms.png]
+        [--picture docs/_static/dense_rooms.png]
     .venv/bin/python benchmarks/dense.py --time
 
 ROOMS is the folder of `d3s evaluate rooms --keep ROOMS`; missing rooms are rendered. With --quick
@@ -19,8 +19,6 @@ holes.
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from io import BytesIO
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -33,7 +31,7 @@ from d3s.lab.dense.evidence import guide_of
 from d3s.lab.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR
 from d3s.types import FloatArray, Image, Mask
 from dense_frames import RIG, THRESHOLD, DenseFrame, report_frames, tuning_frames
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
 WISH_M, OFF_M = 0.05, 0.15
 HEADINGS = (
@@ -45,7 +43,6 @@ FULL_SHAPE = (902, 1802)
 WEAK = (1.0, 0.3, 0.1)  # least confidence of the depths that other fills begin with, above 0.5 none
 RADII = (3, 9)  # of OpenCV's inpainting, in pixels
 REACHES = (20.0, 80.0)  # of the domain transform, in pixels
-COLOURS = 48  # of the picture: greys, and as many of the error
 RANGES = (2.0, 8.0)  # of the domain transform, in units of contrast
 
 
@@ -173,25 +170,20 @@ def without_weak(frames: Iterator[DenseFrame]) -> Iterator[DenseFrame]:
         yield replace(frame, depth_map=found, has_weak=False)
 
 
-def tables(verdicts: list[Verdict]) -> dict[str, Sheet]:
-    """Both tables, by the name of their part of the page."""
+def tables(verdicts: list[Verdict]) -> list[Sheet]:
+    """Tables of the rooms, and of other fills."""
     fills = ("nearest pixel", "domain transform", "inpaint, Telea", "inpaint, Navier-Stokes")
-    return {
-        "rooms": Sheet("rooms", HEADINGS, [one.figures for one in verdicts]),
-        "other fills": Sheet(
-            "other fills: MAE (cm)",
-            ["room", "densify", *fills, "all holes: densify", *fills],
-            [one.others for one in verdicts],
-        ),
-    }
+    headings = ["room", "densify", *fills, "all holes: densify", *fills]
+    return [
+        Sheet("rooms", HEADINGS, [one.figures for one in verdicts]),
+        Sheet("other fills: MAE (cm)", headings, [one.others for one in verdicts]),
+    ]
 
 
 def draw(verdicts: list[Verdict], path: str) -> None:
     """Draw the left view, what is measured, filled and open, and the error of each room."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap, to_rgba_array
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
-    from PIL import Image as Pictures
 
     figure = Figure(figsize=(9, 2.05 * len(verdicts)), layout="constrained")
     colours = ListedColormap([OPEN_COLOUR, FILLED_COLOUR, MEASURED_COLOUR])
@@ -206,16 +198,7 @@ def draw(verdicts: list[Verdict], path: str) -> None:
     for each, title in zip(axes[0], ("left view", "measured, filled, open", "error"), strict=True):
         each.set_title(title)
     figure.colorbar(shown, ax=axes[:, 2], label="cm", fraction=0.05, aspect=60)
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=60, format="png")
-    # With the colours of the panels alone, the file has a third of the size.
-    few = [colormaps[name](np.linspace(0, 1, COLOURS)) for name in ("gray", "viridis")]
-    few.append(to_rgba_array([OPEN_COLOUR, FILLED_COLOUR, MEASURED_COLOUR]))
-    palette = Pictures.new("P", (1, 1))
-    palette.putpalette(np.round(255 * np.concatenate(few)[:, :3]).astype(np.uint8).tobytes())
-    with Pictures.open(drawn) as picture:
-        small = picture.convert("RGB").quantize(palette=palette, dither=Pictures.Dither.NONE)
-    small.save(path, optimize=True)
+    figure.savefig(path, dpi=60)
 
 
 def show_time() -> None:
@@ -250,7 +233,6 @@ def main() -> None:
     parser.add_argument("--patterns", choices=("report", "tuning"), default="report")
     parser.add_argument("--quick", action="store_true", help="Rooms with few light paths.")
     parser.add_argument("--without-weak", action="store_true")
-    parser.add_argument("--page", type=Path, help="Page with marks to write the tables into.")
     parser.add_argument("--picture", help="PNG file to draw the rooms into.")
     parser.add_argument("--time", action="store_true")
     given = parser.parse_args()
@@ -266,12 +248,7 @@ def main() -> None:
     for frame in without_weak(frames) if given.without_weak else frames:
         verdicts.append(judge(frame))
         print(" | ".join(verdicts[-1].figures), flush=True)
-    sheets = tables(verdicts)
-    for sheet in sheets.values():
-        print(f"\n{sheet.as_markdown()}")
-    if given.page is not None:
-        parts = {name: sheet.as_markdown() for name, sheet in sheets.items()}
-        write_parts([given.page], parts, kind="dense")
+    show(tables(verdicts))
     if given.picture is not None:
         draw(verdicts, given.picture)
 

@@ -1,4 +1,4 @@
-"""Predictions of d3s.lab.design against the twin: the model, and the figures of docs/design.md.
+"""Predictions of d3s.lab.design against the twin: the model, and how good its predictions are.
 
     .venv/bin/python benchmarks/design.py table       # errors on natural texture, 10 minutes
     .venv/bin/python benchmarks/design.py model       # ratios, from tuning cameras and textures
@@ -8,61 +8,280 @@
     .venv/bin/python benchmarks/design.py prototype   # working range beside d3s evaluate planes
     .venv/bin/python benchmarks/design.py wishes      # 20 wishes, verified
     .venv/bin/python benchmarks/design.py tolerances  # mounting errors, simulated
-    .venv/bin/python benchmarks/design.py examples    # the wish and the prototype of the page
-    .venv/bin/python benchmarks/design.py times
-    .venv/bin/python benchmarks/design.py page        # writes the tables of docs/design.md
 
-`table` and `model` write data files of the package. The others add their figures to
-benchmarks/results/design.json, from which `page` writes the tables. `--points FILE` keeps what was
-simulated, and reads it if it is there.
+`table` and `model` write data files of the package; the others print their figures as JSON.
+`--points FILE` keeps what was simulated, and reads it if it is there.
 """
 
 import argparse
 import json
-import time
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.joint.plan import make_plan
+from d3s.estimate.options import JointOptions
+from d3s.lab.design.camera import Camera
 from d3s.lab.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
-from d3s.lab.design.predict import ErrorWish, working_range_m
+from d3s.lab.design.light import Light
+from d3s.lab.design.predict import LEAST_DENSITY, ErrorWish, working_range_m
 from d3s.lab.design.table import NATURAL_FILE, build_table
+from d3s.lab.design.verify import measure_plane
 from d3s.lab.design.wall import Wall
-from d3s.lab.design.window_fit import FitErrors
+from d3s.lab.design.window_fit import FitErrors, window_errors
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
-from design_cameras import REPORT, TUNING, all_points, all_ranges, as_rows, predicted_range_m
-from design_examples import example_figures, explained_figures
-from design_page import write_page
 from design_tolerances import tolerance_figures
 from design_wishes import run_wishes
 
-RESULTS = Path(__file__).parent / "results" / "design.json"
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
 TUNING_DEPTHS, REPORT_DEPTHS = 6, 6
 TUNED_RANGES = 24
-LEAST_DENSITY = 0.5
 PROTOTYPE_M = (0.2, 0.24, 0.27, 0.5, 1.2, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4.0)
 
 PARTS = (
-    *(
-        "table",
-        "model",
-        "tuning-ranges",
-        "cameras",
-        "ranges",
-        "prototype",
-        "wishes",
-        "tolerances",
-        "examples",
-        "times",
-    ),
-    "page",
+    *("table", "model", "cameras", "tuning-ranges", "ranges"),
+    *("prototype", "wishes", "tolerances"),
 )
 
 Rows = list[dict[str, Any]]
 Ends = tuple[float, float] | None
+
+
+TUNING, REPORT = 25, 2025
+"""First number of the seeds of the cameras."""
+
+_PICTURE_PX = 400
+_OTHER_SEED = 1000  # of the texture of the prediction; that of the twin is 0
+_DRAWS = 2  # of the noise on each plane
+_RANGE_DEPTHS = 9  # at which a working range is looked for before its ends are bisected
+_ENDS_APART = 1.04  # ratio of the depths between which an end is interpolated
+
+
+@dataclass(frozen=True)
+class Point:
+    """One camera, depth and texture: computed and measured, disparities in pixels."""
+
+    camera: int
+    depth_m: float
+    disparity_px: float
+    texture: str
+    noise: float
+    scale: int
+    per_noise_px: float
+    per_noise2_px: float
+    misfit_px: float
+    residual: float
+    per_slope: float
+    measured_px: float  # sigma; NaN without any depth
+    bias_px: float
+    density: float
+    per_px_m: float  # depth of a pixel of disparity
+
+
+def random_camera(first: int, number: int) -> tuple[Camera, Light]:
+    """Camera and noise: baseline 2 to 60 mm, f 4 to 25 mm, f/1.8 to f/16, pixels 1.4 to 6 um."""
+    rng = np.random.default_rng([first, number])
+
+    def log_uniform(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    while True:
+        baseline, focal = log_uniform(2e-3, 60e-3), log_uniform(4e-3, 25e-3)
+        f_number, pitch = log_uniform(1.8, 16), log_uniform(1.4e-6, 6e-6)
+        difference_px, noise = rng.uniform(0.2, 1.5), log_uniform(0.003, 0.03)
+        place = rng.uniform()
+        opening = focal / f_number
+        near, far = (px * pitch / (focal * baseline) for px in (128, 9.3))
+        middle = far + place * (0.6 * near - far)
+        apart = difference_px * pitch / (focal * opening / 2)
+        focus = (1 / (middle + apart / 2), 1 / max(middle - apart / 2, 0.01 * middle))
+        if opening / 0.9 <= baseline and focus[0] > 3 * focal:
+            break
+    shared = 2 * baseline / pitch
+    cols = int(shared) if shared <= 8000 else min(4000, int(baseline / pitch))
+    camera = Camera.of_lenses(
+        focal_length_m=focal,
+        f_number=f_number,
+        baseline_m=baseline,
+        focus_m=focus,
+        pixel_pitch_m=pitch,
+        sensor_px=(max(cols // 2, 400), cols),
+        name=f"camera {number}",
+    )
+    return camera, Light(noise=noise)
+
+
+def depths_of(camera: Camera, count: int) -> list[float]:
+    """Depths over the range that joint searches by default, even in 1/depth, without its ends."""
+    near, far = default_depth_range_m(camera.optics)
+    return [float(one) for one in 1 / np.linspace(1 / near, 1 / far, count + 2)[1:-1]]
+
+
+def points_of(task: tuple[int, int, tuple[str, ...], int]) -> list[Point]:
+    """Points of one camera: task is (first seed, number, textures, depths)."""
+    first, number, textures, count = task
+    camera, light = random_camera(first, number)
+    optics = camera.optics
+    plan = make_plan(optics, JointOptions(), (_PICTURE_PX, _PICTURE_PX))
+    found = []
+    for depth in depths_of(camera, count):
+        per_px_m = depth**2 / (optics.focal_length_px * optics.baseline_m)
+        for texture in textures:
+            wall = Wall(texture=texture)
+            picture = wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED)
+            errors = window_errors(picture, depth, plan).means
+            measured = measure_plane(camera, depth, light=light, wall=wall, draws=_DRAWS)
+            found.append(
+                Point(
+                    camera=number,
+                    depth_m=depth,
+                    disparity_px=float(optics.disparity_px(depth)),
+                    texture=texture,
+                    noise=light.noise,
+                    **errors._asdict(),
+                    measured_px=measured.mae_m / MAE_PER_SIGMA / per_px_m,
+                    bias_px=measured.bias_m / per_px_m,
+                    density=measured.density,
+                    per_px_m=per_px_m,
+                )
+            )
+    return found
+
+
+def range_of(task: tuple[int, int, tuple[str, ...]]) -> dict[str, Any]:
+    """Working range of one camera, predicted and measured: task is (first seed, number, textures).
+
+    The wish is drawn between the least and the largest predicted error. Both ranges are found over
+    the same depths, all textures together; then their ends are bisected.
+    """
+    first, number, textures = task
+    camera, light = random_camera(first, number)
+    optics, walls = camera.optics, [Wall(texture=one) for one in textures]
+    plan = make_plan(optics, JointOptions(), (_PICTURE_PX, _PICTURE_PX))
+    fits: dict[float, list[FitErrors]] = {}
+
+    def predicted(depth: float) -> tuple[float, float]:
+        pictures = [wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED) for wall in walls]
+        fits[depth] = [window_errors(one, depth, plan).means for one in pictures]
+        return told_error(camera, light, depth, fits[depth])
+
+    def measured(depth: float) -> tuple[float, float]:
+        found = [
+            measure_plane(camera, depth, light=light, wall=wall, draws=_DRAWS) for wall in walls
+        ]
+        mae, density = zip(*((one.mae_m, one.density) for one in found), strict=True)
+        return float(np.mean(mae)), float(np.mean(density))
+
+    depths = depths_of(camera, _RANGE_DEPTHS)
+    told = {depth: predicted(depth) for depth in depths}
+    errors = np.log([error for error, _ in told.values()])
+    rng = np.random.default_rng([first, number, 1])
+    wish = ErrorWish(error_m=float(np.exp(rng.uniform(errors.min(), errors.max()))))
+    found = {depth: measured(depth) for depth in depths}
+    bisected_range_m(predicted, told, wish)
+    return {
+        "camera": number,
+        "wish_m": wish.error_m,
+        "measured_m": bisected_range_m(measured, found, wish),
+        "measured": sorted((z, *one) for z, one in found.items()),
+        "fits": sorted(fits.items()),
+    }
+
+
+def told_error(
+    camera: Camera, light: Light, depth_m: float, fits: list[FitErrors]
+) -> tuple[float, float]:
+    """Predicted error in metres and density, means over textures."""
+    optics, noise, model = camera.optics, light.of_camera(camera), error_model()
+    per_px_m = depth_m**2 / (optics.focal_length_px * optics.baseline_m)
+    sigma_px = float(np.mean([model.sigma_px(one, noise) for one in fits]))
+    disparity = optics.disparity_px(depth_m)
+    density = float(np.mean([model.density(one, noise, disparity) for one in fits]))
+    return MAE_PER_SIGMA * per_px_m * sigma_px, density
+
+
+def predicted_range_m(first: int, row: dict[str, Any]) -> tuple[float, float] | None:
+    """Predicted working range of a row of `range_of`, by the model of today."""
+    camera, light = random_camera(first, row["camera"])
+    depths, fits = zip(*row["fits"], strict=True)
+    told = [
+        told_error(camera, light, depth, [FitErrors(*one) for one in some])
+        for depth, some in zip(depths, fits, strict=True)
+    ]
+    mae, density = (np.array(one) for one in zip(*told, strict=True))
+    return working_range_m(np.array(depths), mae, density, ErrorWish(error_m=row["wish_m"]))
+
+
+def bisected_range_m(
+    evaluate: Callable[[float], tuple[float, float]],
+    known: dict[float, tuple[float, float]],
+    wish: ErrorWish,
+) -> tuple[float, float] | None:
+    """Working range whose ends are bisected until depths around them are 4 % apart.
+
+    `evaluate` gives error and density at a depth, `known` what it gave so far; depths are added.
+    """
+    while True:
+        depths = np.array(sorted(known))
+        mae, density = (np.array([known[z][k] for z in depths]) for k in (0, 1))
+        ends = working_range_m(depths, mae, density, wish)
+        if ends is None:
+            return None
+        # Depths between which the ends were interpolated; an end of all depths has none beyond.
+        good = (mae <= wish.limit_m(depths)) & (density >= LEAST_DENSITY)
+        wide = [
+            (low, high)
+            for low, high, a, b in zip(depths, depths[1:], good, good[1:], strict=False)
+            if a != b and high / low > _ENDS_APART and low <= ends[1] and high >= ends[0]
+        ]
+        if not wide:
+            return ends
+        for low, high in wide:
+            middle = float(np.sqrt(low * high))
+            known[middle] = evaluate(middle)
+
+
+def all_ranges(
+    first: int, cameras: int, textures: tuple[str, ...], workers: int
+) -> list[dict[str, Any]]:
+    """Working ranges of so many cameras, in processes; prints a line for each camera."""
+    tasks = [(first, number, textures[number % 2 :: 2]) for number in range(cameras)]
+    found = []
+    with get_context("spawn").Pool(workers) as pool:
+        for one in pool.imap(range_of, tasks):
+            found.append(one)
+            print(one["camera"], predicted_range_m(first, one), one["measured_m"], flush=True)
+    return found
+
+
+def all_points(
+    first: int, cameras: int, textures: tuple[str, ...], depths: int, workers: int
+) -> list[Point]:
+    """Points of so many cameras, in processes; prints a line for each camera."""
+    shares = 2 if first == REPORT else 1
+    tasks = [
+        (first, number, textures[number % shares :: shares], depths) for number in range(cameras)
+    ]
+    points: list[Point] = []
+    with get_context("spawn").Pool(workers) as pool:
+        for done, some in enumerate(pool.imap(points_of, tasks), start=1):
+            points += some
+            print(f"camera {done} of {cameras}", flush=True)
+    return points
+
+
+def as_rows(points: list[Point]) -> list[dict[str, object]]:
+    """Points as JSON can hold them."""
+    return [
+        {name: None if value != value else value for name, value in asdict(point).items()}
+        for point in points
+    ]
 
 
 def simulated(first: int, options: argparse.Namespace) -> Rows:
@@ -170,16 +389,10 @@ def cameras_figures(rows: Rows) -> dict[str, Any]:
         if good[place]:
             groups[row["camera"], row["depth_m"]].append(place)
     pooled = [(measured[p].mean(), predicted[p].mean()) for p in groups.values()]
-    curves: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
-    for (camera, depth), places in groups.items():
-        per_px = rows[places[0]]["per_px_m"] * MAE_PER_SIGMA
-        both = (per_px * one[places].mean() for one in (predicted, measured))
-        curves[camera].append((depth, *both))
     return {
         "cameras": len({row["camera"] for row in rows}),
         "without_half": int(np.count_nonzero(~good)),
         "told_without_half": int(np.count_nonzero(told < LEAST_DENSITY)),
-        "ranges": range_shares([_coarse_ranges(n, points) for n, points in curves.items()]),
         "pooled": ratios(*(np.array(one) for one in zip(*pooled, strict=True))),
         "single": ratios(measured[good], predicted[good]),
         "by_scale": {
@@ -233,15 +446,6 @@ def range_shares(both: list[tuple[Ends, Ends]]) -> dict[str, Any]:
     }
 
 
-def _coarse_ranges(camera: int, points: list[tuple[float, float, float]]) -> tuple[Ends, Ends]:
-    """Ranges from six depths, for an error drawn between the least and the largest predicted."""
-    depth, told, seen = (np.array(one) for one in zip(*sorted(points), strict=True))
-    rng = np.random.default_rng([REPORT, camera, 1])
-    wish = ErrorWish(error_m=float(np.exp(rng.uniform(*np.log([told.min(), told.max()])))))
-    ones = np.ones_like(depth)
-    return working_range_m(depth, told, ones, wish), working_range_m(depth, seen, ones, wish)
-
-
 def _shares(found: np.ndarray) -> dict[str, float]:
     return {
         "median": float(np.nanmedian(found)),
@@ -285,40 +489,6 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     return figures
 
 
-def times_figures() -> dict[str, Any]:
-    """Time of a prediction and of a search, warm."""
-    from d3s.lab.design.camera import Camera
-    from d3s.lab.design.predict import predict
-    from d3s.lab.design.search import search
-    from d3s.lab.design.wish import Wish
-
-    camera = Camera.paper_prototype()
-    wish = Wish(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=0.015)
-    found = {}
-    for name, call in (
-        ("forward", lambda: predict(camera)),
-        ("forward, bark", lambda: predict(camera, wall=Wall(texture="bark"))),
-        ("back", lambda: search(wish)),
-        ("back, infeasible", lambda: search(wish.replace(error_m=1e-4, max_size_m=0.005))),
-    ):
-        call()
-        wall, started = time.perf_counter(), time.process_time()
-        call()
-        found[name] = {
-            "wall_s": time.perf_counter() - wall,
-            "processor_s": time.process_time() - started,
-        }
-    return found
-
-
-def keep(name: str, figures: dict[str, Any]) -> None:
-    """Add figures to the results."""
-    results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    results[name] = figures
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    print(json.dumps(figures, indent=1))
-
-
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -327,29 +497,22 @@ def main() -> None:
     parser.add_argument("--cameras", type=int, help="number of cameras whose range is measured")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    if options.part == "table":
+    part = options.part
+    if part == "table":
         table = build_table(Wall(), progress=lambda done, total: print(done, total, end="\r"))
         NATURAL_FILE.write_text(json.dumps(table.as_json()) + "\n")
-    elif options.part == "model":
+    elif part == "model":
         write_model(fit_model(simulated(TUNING, options)))
-    elif options.part == "cameras":
-        keep("cameras", cameras_figures(simulated(REPORT, options)))
-    elif options.part in ("ranges", "tuning-ranges"):
-        first = REPORT if options.part == "ranges" else TUNING
-        keep(options.part, ranges_figures(first, options))
-    elif options.part == "prototype":
-        keep("prototype", prototype_figures(options.workers))
-    elif options.part == "wishes":
-        keep("wishes", run_wishes())
-    elif options.part == "tolerances":
-        keep("mounted", tolerance_figures())
-    elif options.part == "examples":
-        keep("example", example_figures())
-        keep("explained", explained_figures())
-    elif options.part == "times":
-        keep("times", times_figures())
     else:
-        write_page(json.loads(RESULTS.read_text()))
+        figures = {
+            "cameras": lambda: cameras_figures(simulated(REPORT, options)),
+            "ranges": lambda: ranges_figures(REPORT, options),
+            "tuning-ranges": lambda: ranges_figures(TUNING, options),
+            "prototype": lambda: prototype_figures(options.workers),
+            "wishes": run_wishes,
+            "tolerances": tolerance_figures,
+        }[part]()
+        print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

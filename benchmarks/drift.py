@@ -1,6 +1,6 @@
 """Drift of a camera: how well `d3s check` finds and mends it, and when it says that it cannot know.
 
-    python benchmarks/drift.py --page docs/check_results.md
+    python benchmarks/drift.py [--quick] [--patterns tuning] [--only PART]
 
 Frames are rendered once into captures/drift; after that the run takes some minutes. --quick takes
 few sets; --patterns tuning takes the textures on which the limits were set.
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 from typer.testing import CliRunner
 
@@ -26,7 +25,7 @@ from d3s.cli import app
 from d3s.estimate.diagnosis import Cause, DriftWatch
 from d3s.types import Image
 from drift_frames import Camera, drifted, plain_walls, rooms, scenes, walls
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
 FOLDER = Path(__file__).parents[1] / "captures" / "drift"
 DRIFTS: dict[str, dict[str, float]] = {
@@ -288,14 +287,12 @@ def warnings_sheet(camera: Camera) -> Sheet:
         for number in range(WATCHED):
             watch.add(f"{number}", (good if number < DRIFTS_AT else bad)[number])
         found = watch.drift()
-        dated = ("no", "", "") if found is None else ("yes", found.first, _listed(found.quantities))
+        dated = (
+            ("no", "", "") if found is None else ("yes", found.first, ", ".join(found.quantities))
+        )
         lines.append((drift, f"{warned} of {WATCHED}", *dated))
     headings = ("drift", "single frames warned", "batch warned", "from frame on", "named")
     return Sheet("Warnings", headings, lines, words=(0, 2, 4))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
 
 
 def _estimated(camera: Camera, rig: d3s.Rig, number: int, gain: float) -> d3s.DepthMap:
@@ -351,7 +348,6 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--patterns", choices=("report", "tuning"), default="report")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the frames")
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
     return parser.parse_args(words)
 
 
@@ -359,35 +355,31 @@ def main(words: Sequence[str]) -> None:
     args = arguments(words)
     counts = QUICK if args.quick else FULL
     scene = scenes(args.folder, SCENES, args.patterns)
-    sheets: dict[str, Sheet] = {}
+    sheets: list[Sheet] = []
 
     def wanted(name: str) -> bool:
         return args.only in (None, name)
 
     if wanted("walls"):
-        sheets["walls"] = walls_sheet(args.folder, args.patterns)
+        sheets.append(walls_sheet(args.folder, args.patterns))
     if wanted("unknown"):
-        sheets["unknown"] = unknown_sheet(args.folder, scene)
+        sheets.append(unknown_sheet(args.folder, scene))
     if wanted("warnings"):
-        sheets["warnings"] = warnings_sheet(scene)
+        sheets.append(warnings_sheet(scene))
     if wanted("depth"):
         seen = walls(args.folder, WALLS_M, args.patterns, WALL_TEXTURES)
-        sheets["depth"] = depth_sheet(scene, seen)
+        sheets.append(depth_sheet(scene, seen))
     if wanted("found") or wanted("good"):
         room = rooms(args.folder, ROOMS, args.patterns)
         names = "random scenes", "rooms"
         if wanted("found"):
             cameras = (scene, counts.scenes), (room, counts.rooms)
-            sheets["found"] = found_sheet(dict(zip(names, cameras, strict=True)))
+            sheets.append(found_sheet(dict(zip(names, cameras, strict=True))))
         if wanted("good"):
             few = max(counts.good // 10, 1)
             cameras = (scene, counts.good - few), (room, few)
-            sheets["good"] = good_sheet(dict(zip(names, cameras, strict=True)))
-    for sheet in sheets.values():
-        Console().print(sheet.as_rich())
-    if args.page:
-        parts = {name: sheet.as_markdown() for name, sheet in sheets.items()}
-        write_parts([args.page], parts, kind="drift")
+            sheets.append(good_sheet(dict(zip(names, cameras, strict=True))))
+    show(sheets)
 
 
 if __name__ == "__main__":

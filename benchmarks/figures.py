@@ -1,8 +1,6 @@
-"""Targets of speed, and the measured figure of each."""
+"""Targets of speed with the measured figure of each, and tables of times."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sheets import Sheet
@@ -55,8 +53,7 @@ TARGETS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """Measured figure of one target; None where it could not be measured."""
 
     key: str
@@ -82,27 +79,6 @@ class Row:
                 return self.measured <= self.target.limit
             case ">=":
                 return self.measured >= self.target.limit
-
-    def as_json(self) -> dict[str, Any]:
-        """Row for the results file, with its target in words."""
-        target = self.target
-        return {
-            "key": self.key,
-            "what": target.what,
-            "asked": target.asked,
-            "measured": _number(self.measured),
-            "unit": target.unit.strip(),
-            "peer_s": _number(self.peer_s),
-            "ours_s": _number(self.ours_s),
-            "held": self.held,
-            "note": self.note,
-        }
-
-    @classmethod
-    def from_json(cls, table: Mapping[str, Any]) -> "Row":
-        """Row from the results file; `held` is computed again, not read."""
-        names = ("key", "measured", "peer_s", "ours_s", "note")
-        return cls(**{name: table[name] for name in names})
 
     def cells(self) -> tuple[str, ...]:
         """Cells of the row in the table."""
@@ -130,6 +106,71 @@ def shown_time(seconds: float | None) -> str:
     return f"{value:.{max(0, 2 - int(math.log10(max(value, 1))))}f} {unit}"
 
 
-def _number(value: float | None) -> float | None:
-    """Number for JSON, which has no NaN: None instead."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+def stages_sheet(stages: dict[str, Any]) -> Sheet:
+    """Table of the time of each stage."""
+    whole = stages["whole_s"]
+    lines = [
+        (name, shown_time(seconds), f"{100 * seconds / whole:.0f} %")
+        for name, seconds in (*stages["stages_s"].items(), ("all", whole))
+    ]
+    title = f"where the time goes, {stages['rows']} x {stages['cols']} px"
+    return Sheet(title, ("stage", "time", "share"), lines)
+
+
+def pixels_sheet(table: list[dict[str, Any]]) -> Sheet:
+    """Table of time over the size of the frame."""
+    lines = [
+        (
+            f"{line['rows']} x {line['cols']}",
+            f"{line['megapixels']:.2f}",
+            *(shown_time(line[f"{name}_s"]) for name in ("joint", "sgbm", "bm")),
+            f"{1e3 * line['joint_s'] / line['megapixels']:.1f}",
+        )
+        for line in table
+    ]
+    headings = ("frame (px)", "Mpx", "joint", "StereoSGBM", "StereoBM", "joint, ms / Mpx")
+    return Sheet("time over pixels", headings, lines)
+
+
+def candidates_sheet(table: dict[str, list[dict[str, float]]]) -> Sheet:
+    """Table of time over the number of candidates."""
+    words = {
+        "joint": "joint, px of disparity in the range",
+        "sgbm": "StereoSGBM, disparities",
+        "consensus": "consensus, candidates",
+    }
+    lines = [
+        (
+            words[method],
+            f"{line['candidates']}",
+            f"{line['megapixels']:.2f}",
+            shown_time(line["seconds"]),
+            f"{1e3 * line['seconds'] / line['megapixels']:.1f}",
+        )
+        for method, some in table.items()
+        for line in some
+    ]
+    return Sheet("time over candidates", ("method", "candidates", "Mpx", "time", "ms / Mpx"), lines)
+
+
+def content_sheet(table: dict[str, float]) -> Sheet:
+    """Table of time over the content of the picture; the first is the scene."""
+    scene_s = next(iter(table.values()))
+    lines = [(name, shown_time(one), f"{one / scene_s:.2f}") for name, one in table.items()]
+    return Sheet("time over content", ("picture", "joint", "relative to the scene"), lines)
+
+
+def budget_sheet(table: list[dict[str, Any]]) -> Sheet:
+    """Table of the ways to do less work."""
+    lines = [
+        (
+            line["how"],
+            shown_time(line["seconds"]),
+            f"{line['share']:.2f}",
+            f"{100 * line['density']:.1f}",
+            f"{1e3 * line['mae_m']:.2f}",
+        )
+        for line in table
+    ]
+    headings = ("options", "time", "share of the default", "density (%)", "MAE (mm)")
+    return Sheet("less work, less time", headings, lines)

@@ -3,7 +3,7 @@
 A worker is killed every three seconds. Among good frames are three bad ones: one file is cut, one
 frame hangs, and one eats memory. Processes of this machine, and Dask on loopback.
 
-Run: python benchmarks/killed.py --page docs/many.md. `--frames 60` is a quick run.
+`--frames 60` is a quick run.
 """
 
 import argparse
@@ -14,8 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 import many
 
 sys.path.insert(0, str(many.HELPERS))
@@ -25,7 +23,7 @@ from d3s.batch import Batch, DepthJob, depth, estimate_files, find_inputs
 from d3s.tasks import Cluster, Limits, Processes, Where
 from killers import Killer, kill_a_process
 from loopback import kill_a_worker, loopback
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
 EVERY_S = 3.0
 LIMIT_S = 8.0
@@ -103,11 +101,10 @@ def line_of(name: str, frames: Any, where: Where, kill: Callable[[int], int]) ->
 
 
 def main() -> None:
-    """Measure, print, and write the part of the page if one is named."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=300)
     parser.add_argument("--places", nargs="+", default=["processes", "dask"])
-    parser.add_argument("--page", type=Path)
     arguments = parser.parse_args()
     depth.make_frame = poison_frames.make_frame
     lines = []
@@ -124,18 +121,10 @@ def main() -> None:
 
                 lines.append(line_of("Dask, 2 workers", frames, Cluster(own.address), kill))
     headings = (
-        "place",
-        "undisturbed (s)",
-        "with kills (s)",
-        "kills",
-        "times, without the limit",
-        "equal files",
-        "other files",
+        *("place", "undisturbed (s)", "with kills (s)", "kills"),
+        *("times, without the limit", "equal files", "other files"),
     )
-    sheet = Sheet(f"{arguments.frames} frames, a kill every {EVERY_S:g} s", headings, lines)
-    Console().print(sheet.as_rich())
-    if arguments.page is not None:
-        write_parts([arguments.page], {"kills": sheet.as_markdown()}, "many")
+    show([Sheet(f"{arguments.frames} frames, a kill every {EVERY_S:g} s", headings, lines)])
 
 
 if __name__ == "__main__":

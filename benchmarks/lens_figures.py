@@ -1,7 +1,7 @@
 """Figures asked of cameras with typical lenses, and those measured."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,8 @@ import numpy as np
 
 from calibration import Target
 from calibration_field import FIELD, NINTHS, SIDES, Cell
-from calibration_sets import LENS_DEPTHS_M, LENS_DISTANCES_M, TYPED_SIGMA_M
+from calibration_sets import LENS_DEPTHS_M
+from sheets import Sheet
 
 PERFECT = "report1"
 """Set with perfect lenses that the others are compared with."""
@@ -20,16 +21,6 @@ FARTHEST_M = max(LENS_DEPTHS_M)
 ACCURATE_CM = 1.0
 # Shares of errors within 1 and 3 sigma that a true sigma has, in per cent.
 WITHIN_1, LEAST_WITHIN_3 = (58.0, 78.0), 95.0
-# Mean absolute errors of `report1` in cm, means of the textures at `LENS_DEPTHS_M`, before rigs had
-# maps of lenses: those of benchmarks/results/calibration.json at commit 797718f.
-BEFORE_CM = {
-    "joint": (0.02408, 0.02777, 0.01795, 0.0301, 0.1109, 0.2803),
-    "consensus": (0.08386, 0.09463, 0.129, 0.1694, 0.4157, 1.328),
-}
-# Depths that the candidates of the consensus were spread over then: that of 0.81 m as its focus
-# distance. Candidates are 0.8 cm apart at 1.4 m, so that their places matter; today's default range
-# moves the error by up to 20 %, of a rig of that commit too.
-BEFORE_RANGE_M = (0.24054, 2.4981)
 
 
 class Figure(NamedTuple):
@@ -37,7 +28,7 @@ class Figure(NamedTuple):
 
     target: Target
     kind: str  # the first letters of the names of the sets
-    measure: Callable[["Results", str], float | None]  # None if it was not measured
+    measure: Callable[["Results", str], float]
     compared: bool = False  # with perfect lenses
 
 
@@ -70,82 +61,23 @@ def mean(
     place: str,
     method: str = "joint",
 ) -> float:
-    """Mean of a figure over the textures that have one; NaN if none has.
-
-    Parameters
-    ----------
-    results
-        Everything that was measured.
-    name
-        Set.
-    figure
-        Name of a field of `Cell`.
-    depth_m, place, method
-        Walls, part of the field, and method.
-    """
+    """Mean of a figure of `Cell` over the textures of a set that have one; NaN if none has."""
     cells = results.textures.get((name, method, depth_m, place), [])
     values = [getattr(cell, figure) for cell in cells]
     values = [value for value in values if not math.isnan(value)]
     return float(np.mean(values)) if values else math.nan
 
 
-def over_perfect(
-    results: Results, name: str, depth_m: float, place: str, figure: str = "mae_cm"
-) -> float:
-    """Mean absolute error, or another figure, over that with perfect lenses.
-
-    Parameters
-    ----------
-    results
-        Everything that was measured.
-    name
-        Set.
-    depth_m
-        Depth of the walls.
-    place
-        Part of the field.
-    figure
-        Name of a field of `Cell`.
-    """
+def over_perfect(results: Results, name: str, depth_m: float, place: str) -> float:
+    """Mean absolute error over that with perfect lenses."""
     if PERFECT not in results.cells:
         return math.nan
-    own, perfect = (mean(results, one, figure, depth_m, place) for one in (name, PERFECT))
+    own, perfect = (mean(results, one, "mae_cm", depth_m, place) for one in (name, PERFECT))
     return own / perfect
 
 
-def typed_sigma_m(depth_m: float, *, zero_is_known: bool) -> float:
-    """Standard deviation of a depth by distances typed with an error, the relative ones exact.
-
-    Depths of the boards are known up to a common scale, which the distances give, and with them
-    the zero of the ruler, if it is not known: least squares with one or two unknowns.
-
-    Parameters
-    ----------
-    depth_m
-        Depth of a wall.
-    zero_is_known
-        Whether distances are known to be from the lens.
-    """
-    scale = np.array(LENS_DISTANCES_M)
-    rows = np.stack([scale, -np.ones_like(scale)], axis=1)[:, : 1 if zero_is_known else 2]
-    covariance = TYPED_SIGMA_M**2 * np.linalg.inv(rows.T @ rows)
-    return depth_m * float(np.sqrt(covariance[0, 0]))
-
-
 def over_bound(results: Results, name: str, depth_m: float, place: str) -> float:
-    """Mean absolute error over that at the bound, of textured pixels; NaN without any.
-
-    Parameters
-    ----------
-    results
-        Everything that was measured.
-    name
-        Set.
-    depth_m
-        Depth of the walls.
-    place
-        Part of the field.
-    """
+    """Mean absolute error over that at the bound, of textured pixels; NaN without any."""
     own, bound = (
         mean(results, name, figure, depth_m, place) for figure in ("textured_mae_cm", "bound_cm")
     )
@@ -228,16 +160,6 @@ def _consensus(end: int) -> Callable[[Results, str], float]:
     return lambda results, name: float(accurate_range_m(consensus_cm(results, name))[end])
 
 
-def _over_before(method: str) -> Callable[[Results, str], float | None]:
-    """Largest error over that before rigs had maps of lenses."""
-
-    def measure(results: Results, name: str) -> float | None:
-        rows = results.sets[name].get("rows")
-        return None if rows is None else float(np.max(np.divide(rows[method], BEFORE_CM[method])))
-
-    return measure
-
-
 def _usage(name: str) -> Callable[[Results, str], float]:
     return lambda results, one: float(results.sets[one]["figures"][name])
 
@@ -306,16 +228,214 @@ FIGURES = (
         "lens",
         _consensus(1),
     ),
-    Figure(
-        Target("perfect, `joint`: largest MAE over that before", "<=", 1.05, "", 3),
-        PERFECT,
-        _over_before("joint"),
-    ),
-    Figure(
-        Target("perfect, `consensus`: largest MAE over that before", "<=", 1.05, "", 3),
-        PERFECT,
-        _over_before("consensus"),
-    ),
     Figure(Target("time for 50 raw frames", "<", 240, " s", 0), PERFECT, _usage("time_s")),
     Figure(Target("peak memory", "<", 2, " GB", 2), PERFECT, _usage("memory_gb")),
 )
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+_NONE = "-"
+
+
+def sheets(results: Results) -> list[Sheet]:
+    """All tables, what is asked first."""
+    if not results.cells:
+        return []
+    makers = (targets, _depths, _bound, _sigma, _consensus, _verdicts)
+    return [make(results) for make in makers]
+
+
+def _number(value: float, digits: int) -> str:
+    return _NONE if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def targets(results: Results) -> Sheet:
+    """What is asked, by camera; only lines whose sets were measured."""
+    lines = [
+        _target_line(results, figure)
+        for figure in FIGURES
+        if results.names(figure.kind) and (PERFECT in results.cells or not figure.compared)
+    ]
+    headings = ("what", "asked", "camera 1", "camera 2", "camera 3", "worst", "held?")
+    return Sheet("typical lenses: what is asked and what was measured", headings, lines)
+
+
+def _target_line(results: Results, figure: Figure) -> tuple[str, ...]:
+    target = figure.target
+    values = {name: figure.measure(results, name) for name in results.names(figure.kind)}
+    cells = [_NONE] * 3
+    for name, value in values.items():
+        cells[int(name[-1]) - 1] = _number(value, target.digits)
+    worst = target.of(list(values.values()))
+    held = "yes" if target.held(worst) else "**no**"
+    shown = f"{_number(worst, target.digits)}{target.unit}"
+    return (target.what, target.asked, *cells, shown, held)
+
+
+def _depths(results: Results) -> Sheet:
+    """Error and density of `joint` by depth: means of textures and cameras, and worst cameras."""
+    lines = []
+    for depth_m in LENS_DEPTHS_M:
+        cells = [f"{depth_m:.2f}"]
+        for kind, place, ratio in (
+            (PERFECT, FIELD, False),
+            ("flat", FIELD, True),
+            (PERFECT, MIDDLE, False),
+            ("lens", MIDDLE, True),
+            ("lens", FIELD, False),
+        ):
+            cells += _depth_cells(results, kind, depth_m, place, with_ratio=ratio)
+        lines.append(tuple(cells))
+    headings = ["depth (m)"]
+    for words, has_ratio in (
+        ("perfect, whole field", False),
+        ("without curvature, whole field", True),
+        ("perfect, middle", False),
+        ("typical, middle", True),
+        ("typical, whole field", False),
+    ):
+        headings.append(f"{words}: MAE (cm)")
+        headings += ["times perfect", "density (%)"] if has_ratio else ["density (%)"]
+    return Sheet("joint by depth", headings, lines, words=())
+
+
+def _depth_cells(
+    results: Results, kind: str, depth_m: float, place: str, *, with_ratio: bool
+) -> list[str]:
+    names = results.names(kind)
+    cells = [_number(_of_sets(np.mean, results, kind, "mae_cm", depth_m, place), 3)]
+    if with_ratio:
+        times = [over_perfect(results, name, depth_m, place) for name in names]
+        cells.append(_number(_finite(np.max, times), 2))
+    return [*cells, _number(_of_sets(np.min, results, kind, "density", depth_m, place), 1)]
+
+
+def _of_sets(
+    function: Callable[..., float],
+    results: Results,
+    kind: str,
+    figure: str,
+    depth_m: float,
+    place: str,
+) -> float:
+    """Mean or least value of a figure of `joint` over the sets of a kind; NaN without any."""
+    values = [mean(results, name, figure, depth_m, place) for name in results.names(kind)]
+    return _finite(function, values)
+
+
+def _bound(results: Results) -> Sheet:
+    """Error over that at the bound by ninth, means of the cameras, and median and worst of all."""
+    return _by_ninth(results, lambda *where: over_bound(results, *where), 2, np.nanmax, OUTER)
+
+
+def _by_ninth(
+    results: Results,
+    measure: Callable[[str, float, str], float],
+    digits: int,
+    worst: Callable[..., float],
+    judged: Sequence[str] = NINTHS,
+) -> Sheet:
+    lines = []
+    for depth_m in LENS_DEPTHS_M:
+        found = {
+            place: [measure(name, depth_m, place) for name in results.names("lens")]
+            for place in NINTHS
+        }
+        cells = [_number(_finite(np.mean, found[place]), digits) for place in NINTHS]
+        pooled = [value for place in judged for value in found[place]]
+        cells += [_number(_finite(one, pooled), digits) for one in (np.median, worst)]
+        lines.append((f"{depth_m:.2f}", *cells))
+    headings = ("depth (m)", *NINTHS, "median, outer", "worst, outer")
+    return Sheet("joint: error over the bound by ninth", headings, lines, words=())
+
+
+def _finite(function: Callable[..., float], values: Iterable[float]) -> float:
+    some = [value for value in values if not math.isnan(value)]
+    return float(function(some)) if some else math.nan
+
+
+def _within(results: Results, kind: str, depths_m: Sequence[float]) -> list[list[float]]:
+    """Shares within 1 sigma, and those within 3, of all ninths of cameras of a kind at depths."""
+    return [
+        [
+            mean(results, name, figure, depth_m, place)
+            for name in results.names(kind)
+            for depth_m in depths_m
+            for place in NINTHS
+        ]
+        for figure in ("within_1", "within_3")
+    ]
+
+
+def _sigma(results: Results) -> Sheet:
+    """Shares within 1 and 3 sigma, and mean errors, over the ninths by depth."""
+    lines = []
+    for depth_m in LENS_DEPTHS_M:
+        cells = [f"{depth_m:.2f}"]
+        for kind in (PERFECT, "flat", "lens"):
+            within_1, within_3 = _within(results, kind, [depth_m])
+            bias = [
+                abs(mean(results, name, "bias_cm", depth_m, place))
+                for name in results.names(kind)
+                for place in NINTHS
+            ]
+            least, most = _finite(np.min, within_1), _finite(np.max, within_1)
+            cells.append(f"{_number(least, 0)} to {_number(most, 0)}" if within_1 else _NONE)
+            cells.append(_number(_finite(np.min, within_3), 0))
+            cells.append(_number(_finite(np.max, bias), 2))
+        lines.append(tuple(cells))
+    headings = ["depth (m)"]
+    for words in ("perfect", "without curvature", "typical"):
+        headings += [f"{words}: within 1 sigma (%)", "within 3 (%)", "mean error (cm)"]
+    return Sheet("joint: sigma and mean error of the ninths", headings, lines, words=())
+
+
+def _consensus(results: Results) -> Sheet:
+    """Errors of `consensus` on the middle rows by depth, and the ranges below 1 cm."""
+    columns = [
+        (name, place)
+        for name in results.cells
+        for place in ((SIDES, MIDDLE) if name.startswith("lens") else (SIDES,))
+    ]
+    errors = [consensus_cm(results, name, place) for name, place in columns]
+    lines = [
+        (f"{depth_m:.2f}", *(_number(one[number], 2) for one in errors))
+        for number, depth_m in enumerate(LENS_DEPTHS_M)
+    ]
+    ranges = [accurate_range_m(one) for one in errors]
+    lines.append(
+        (
+            "< 1 cm",
+            *(_NONE if math.isnan(far) else f"{near:.2f} to {far:.2f}" for near, far in ranges),
+        )
+    )
+    headings = [f"{name}, middle" if place == MIDDLE else name for name, place in columns]
+    return Sheet(
+        "consensus, C > 0.8: MAE (cm) on the middle rows", ("depth (m)", *headings), lines, words=()
+    )
+
+
+def _verdicts(results: Results) -> Sheet:
+    """Verdict of each set with the measures that are not good, its time and memory."""
+    lines = []
+    for name, one in results.sets.items():
+        usage = one["figures"]
+        rows, cols = one["view_px"]
+        verdict = one["verdict"]
+        beyond = [
+            f"{measure['title']} {measure['value']}{_unit(measure['unit'])}"
+            for measure in verdict["measures"]
+            if measure["grade"] != "good"
+        ]
+        cells = (f"{rows} x {cols}", f"{usage['time_s']:.0f}", f"{usage['memory_gb']:.2f}")
+        lines.append((name, verdict["grade"], ", ".join(beyond) or "none", *cells))
+    headings = (
+        *("set", "verdict", "measures that are not good"),
+        *("view (px)", "time (s)", "memory (GB)"),
+    )
+    return Sheet("verdicts", headings, lines, words=(0, 1, 2))
+
+
+def _unit(unit: str) -> str:
+    return f" {unit}" if unit else ""

@@ -1,4 +1,4 @@
-"""Measurements of the speed of the estimators: each function returns rows, or a table.
+"""Measurements of the speed of the estimators: each function returns rows, most also a table.
 
 The pairs are simulated. Times depend on the machine and its load, so nothing here is a test.
 """
@@ -25,7 +25,8 @@ from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.images import checked_pair
 from d3s.estimate.joint.numpy_backend import joint_reference
 from d3s.runtime.parallel import thread_count
-from figures import Row
+from figures import Row, budget_sheet, candidates_sheet, content_sheet, pixels_sheet
+from sheets import Sheet
 from timing import Work, race
 from workloads import (
     DISPARITIES,
@@ -102,10 +103,10 @@ def opencv_threads_kept() -> Iterator[None]:
 # Against the oracles ------------------------------------------------------------------------------
 
 
-def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
+def against_oracles(pair: Pair, effort: Effort) -> list[Row]:
     """Time against NumPy in double precision, and agreement of the results."""
     rows: list[Row] = []
-    agreement: dict[str, Any] = {}
+    agreement: dict[str, dict[str, float]] = {}
     part = pair.middle(effort.joint_oracle)
     views = checked_pair(part.left, part.right)
     best, ours, its = _both(
@@ -134,7 +135,7 @@ def against_oracles(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, An
         in_one = f"{100 * one['in_one_only']:.2f} % of all have a depth in one only"
         rows.append(Row(key=f"{key}_same", measured=100 * one["same"], note=in_one))
         rows.append(Row(key=f"{key}_rest", measured=one["farthest_steps"]))
-    return rows, agreement
+    return rows
 
 
 def _both(fast: Any, slow: Any, effort: Effort) -> tuple[dict[str, float], Any, Any]:
@@ -175,7 +176,6 @@ def _agreement(ours: NDArray[Any], its: NDArray[Any]) -> dict[str, float]:
         return {"same": math.nan, "farthest_steps": math.nan, "in_one_only": float(one.mean())}
     return {
         "same": float(np.mean(apart < 0.5)),
-        "within_a_hundredth": float(np.mean(apart < 0.01)),
         "farthest_steps": float(np.rint(apart).max()),
         "in_one_only": float(one.mean()),
     }
@@ -184,7 +184,7 @@ def _agreement(ours: NDArray[Any], its: NDArray[Any]) -> dict[str, float]:
 # Memory, processes, threads -----------------------------------------------------------------------
 
 
-def in_new_processes(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, Any]]:
+def in_new_processes(pair: Pair, effort: Effort) -> list[Row]:
     """Times of first calls, and peak memory of one call."""
     with fresh.saved(pair.left, pair.right) as path:
         calls = fresh.first_calls(path, effort.children)
@@ -193,14 +193,13 @@ def in_new_processes(pair: Pair, effort: Effort) -> tuple[list[Row], dict[str, A
     largest = memory.peak_by_rusage if memory.peak is None else memory.peak
     kept = "" if memory.kept is None else f", {memory.kept / 1e6:.0f} MB with the result after it"
     by_rusage = f"{memory.peak_by_rusage / 1e6:.0f} MB by ru_maxrss"
-    rows = [
+    return [
         Row(key="memory", measured=largest / 1e6, note=f"{size}; {by_rusage}{kept}"),
         Row(key="warm_call", measured=calls.warm_s, note=f"{size}, from the start of Python"),
         Row(key="import", measured=calls.import_s),
         Row(key="first_ever", measured=calls.ever_s, note=f"{size}, no compiled code on disk"),
         Row(key="first_ever_line", measured=len(calls.said), note=" ".join(calls.said)[:80]),
     ]
-    return rows, {"memory": memory._asdict(), "first_calls": calls._asdict()}
 
 
 def with_threads(pair: Pair, effort: Effort) -> list[Row]:
@@ -238,9 +237,7 @@ def _with_environment(name: str, value: str, work: Work) -> Work:
 # Growth -------------------------------------------------------------------------------------------
 
 
-def growth_in_pixels(
-    effort: Effort, opponents: Opponents
-) -> tuple[list[Row], list[dict[str, Any]]]:
+def growth_in_pixels(effort: Effort, opponents: Opponents) -> tuple[list[Row], Sheet]:
     """Time over the size of the frame; the frames are tiled from one picture."""
     tile = simulated(SCENE, effort.tile)
     pairs = [tile.tiled(times) for times in effort.tiles]
@@ -275,12 +272,12 @@ def growth_in_pixels(
     smallest, largest = (table[end]["megapixels"] for end in (0, -1))
     beyond = 100 * (max(per_pixel) / min(per_pixel) - 1)
     note = f"{len(table)} sizes from {smallest:.2g} to {largest:.2g} Mpx"
-    return [Row(key="pixels", measured=beyond, note=note)], table
+    return [Row(key="pixels", measured=beyond, note=note)], pixels_sheet(table)
 
 
 def growth_in_candidates(
     pair: Pair, effort: Effort, opponents: Opponents
-) -> tuple[list[Row], dict[str, list[dict[str, float]]]]:
+) -> tuple[list[Row], Sheet]:
     """Time over the width of the range, and over the number of candidates."""
     optics = RIG.optics
     _, far_m = default_depth_range_m(optics)
@@ -312,7 +309,8 @@ def growth_in_candidates(
         f"{_size(pair)}; steepest part, ranges of {effort.widths_px[0]} to "
         f"{effort.widths_px[-1]} px; `consensus`: {steepest(table['consensus']):.2f}"
     )
-    return [Row(key="candidates", measured=steepest(table["joint"]), note=note)], table
+    row = Row(key="candidates", measured=steepest(table["joint"]), note=note)
+    return [row], candidates_sheet(table)
 
 
 def steepest(line: list[dict[str, float]]) -> float:
@@ -333,7 +331,7 @@ def _chosen(settings: list[Setting], name: str) -> Setting:
     return found
 
 
-def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]]:
+def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], Sheet]:
     """Time over the content: scene, planes, and pairs without any depth."""
     rng = np.random.default_rng(0)
     nothing = np.full(pair.shape, np.nan, dtype=np.float32)
@@ -348,13 +346,10 @@ def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, 
     }
     best = effort.race({name: joint(one) for name, one in pairs.items()})
     scene_s = next(iter(best.values()))
-    table = [
-        {"picture": name, "joint_s": seconds, "against_the_scene": seconds / scene_s}
-        for name, seconds in best.items()
-    ]
     slowest = max(best, key=lambda name: best[name])
     worst = best[slowest]
-    return [Row(key="content", measured=worst / scene_s, ours_s=worst, note=slowest)], table
+    row = Row(key="content", measured=worst / scene_s, ours_s=worst, note=slowest)
+    return [row], content_sheet(best)
 
 
 # Stages, and less work ----------------------------------------------------------------------------
@@ -377,7 +372,7 @@ def stages(pair: Pair, effort: Effort) -> dict[str, Any]:
     return {"rows": rows, "cols": cols, "stages_s": {**timings, "rest": rest}, "whole_s": best_s}
 
 
-def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]]:
+def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], Sheet]:
     """Time, density and error of each way to do less work, against the default."""
     ways = [one for one in ways_to_do_less(pair) if is_known(one)]
     works, found = {}, {}
@@ -402,7 +397,7 @@ def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]
                 "seconds": seconds,
                 "share": seconds / best["default"],
                 "density": found[one.how].density,
-                "mae_m": float(np.nanmean(error)) if np.isfinite(error).any() else None,
+                "mae_m": float(np.nanmean(error)) if np.isfinite(error).any() else math.nan,
                 "is_option": bool(one.options) and one.pair is pair,
             }
         )
@@ -423,7 +418,7 @@ def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], list[dict[str, Any]]
         else Row(key=key, measured=None, note="no option kept enough depths")
         for key, line in (("half_frame", half), ("half_options", leanest))
     ]
-    return rows, table
+    return rows, budget_sheet(table)
 
 
 def _size(pair: Pair) -> str:

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import scipy.fft
-from rich.console import Console
-from rich.table import Table
 from scipy.ndimage import gaussian_filter, uniform_filter
 
 import d3s
@@ -22,12 +20,12 @@ from d3s.lab.twin.layers import placed_layers, sheets_of_layers
 from d3s.lab.twin.masks import draw_mask
 from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
+from sheets import Sheet, show
 from timing import best_seconds
 
 FRAME = (902, 1802)
 RAW = (2160, 3840)
-# Results of any machine; those of the documentation are in `speed.json`.
-RESULTS = Path(__file__).parent / "results" / "bench.json"
+AGAINST = ("what", "against", "its time", "ours / its", "at most")
 
 
 def companion_roots(coefficients: np.ndarray) -> np.ndarray:
@@ -65,14 +63,10 @@ def raw_frame_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
-def twin_table() -> Table:
+def twin_sheet() -> Sheet:
     """Time of the simulator relative to an FFT of the frame, and of layers to a plane."""
     rig, layers = d3s.Rig.paper_prototype(), ten_layers()
-    table = Table(title="the twin, 902 x 1802 px, 1 % noise, textures cached")
-    for heading in ("what", "against", "its time"):
-        table.add_column(heading)
-    for column in ("ours / its", "at most"):
-        table.add_column(column, justify="right")
+    lines = []
     for depth_m in (0.3, 1.0, 2.0):
         scene = d3s.Plane(depth_m=depth_m)
         window = padded_frame(scene, rig)
@@ -89,14 +83,15 @@ def twin_table() -> Table:
         ours, fft = best_seconds(plane, transform, repeats=15)
         what = f"plane pair at {depth_m} m"
         peer = f"forward and inverse FFT of {window[0]} x {window[1]} px"
-        table.add_row(what, peer, f"{1e3 * fft:.1f} ms", f"{ours / fft:.2f}", "8")
+        lines.append((what, peer, f"{1e3 * fft:.1f} ms", f"{ours / fft:.2f}", "8"))
     d3s.simulate(layers, rig, noise=0.01, shape=FRAME)
     ours, one = best_seconds(lambda: d3s.simulate(layers, rig, noise=0.01, shape=FRAME), plane)
-    table.add_row(
-        "layered pair, 10 depths", "plane pair", f"{1e3 * one:.0f} ms", f"{ours / one:.2f}", "12"
-    )
-    table.add_row("raw frame, memory", "1000 MB", "", f"{raw_frame_megabytes() / 1000:.2f}", "1")
-    return table
+    what = "layered pair, 10 depths"
+    lines.append((what, "plane pair", f"{1e3 * one:.0f} ms", f"{ours / one:.2f}", "12"))
+    share = raw_frame_megabytes() / 1000
+    lines.append(("raw frame, memory", "1000 MB", "", f"{share:.2f}", "1"))
+    title = "the twin, 902 x 1802 px, 1 % noise, textures cached"
+    return Sheet(title, AGAINST, lines, words=(0, 1))
 
 
 def padded_frame(scene: d3s.Plane, rig: d3s.Rig) -> tuple[int, int]:
@@ -113,16 +108,12 @@ def pillow_alone(path: Path) -> np.ndarray:
         return np.asarray(picture) / np.float32(65535)
 
 
-def files_table() -> Table:
+def files_sheet() -> Sheet:
     """Reading of a raw frame, against Pillow alone, for files of both common writers."""
     rng = np.random.default_rng(0)
     light = 0.4 + 0.3 * gaussian_filter(rng.random(RAW), 5) + rng.normal(0, 0.01, RAW)
     levels = np.rint(65535 * np.clip(light, 0, 1)).astype(np.uint16)
-    table = Table(title=f"reading {RAW[1]} x {RAW[0]} px of 16-bit PNG, 1 % noise")
-    for heading in ("file of", "against", "its time"):
-        table.add_column(heading)
-    for column in ("ours / its", "at most"):
-        table.add_column(column, justify="right")
+    lines = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "d3s.png"
         write_image(path, levels / np.float32(65535))
@@ -132,21 +123,18 @@ def files_table() -> Table:
             ours, theirs = best_seconds(
                 lambda one=one: read_image(one), lambda one=one: pillow_alone(one), repeats=15
             )
-            table.add_row(
-                one.stem, "Pillow alone", f"{1e3 * theirs:.0f} ms", f"{ours / theirs:.2f}", "1"
-            )
-    return table
+            times = f"{1e3 * theirs:.0f} ms", f"{ours / theirs:.2f}"
+            lines.append((f"file of {one.stem}", "Pillow alone", *times, "1"))
+    title = f"reading {RAW[1]} x {RAW[0]} px of 16-bit PNG, 1 % noise"
+    return Sheet(title, AGAINST, lines, words=(0, 1))
 
 
 def main() -> None:
-    console = Console()
-    console.print(foundation_table())
-    console.print(files_table())
-    console.print(twin_table())
-    speed.main(["--json", str(RESULTS)])
+    show([foundation_sheet(), files_sheet(), twin_sheet()])
+    speed.main([])
 
 
-def foundation_table() -> Table:
+def foundation_sheet() -> Sheet:
     """Time of the root solver and the window sum against NumPy and SciPy."""
     rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(4, 200_000))
@@ -167,15 +155,9 @@ def foundation_table() -> Table:
     rows.append(
         ("31 px window sum of a frame", "scipy uniform_filter (not NaN-safe)", running / ours)
     )
-    table = Table(
-        title=f"d3s {d3s.__version__}, {platform.machine()}, Python {platform.python_version()}"
-    )
-    table.add_column("what")
-    table.add_column("peer")
-    table.add_column("its time / ours", justify="right")
-    for what, peer, ratio in rows:
-        table.add_row(what, peer, f"{ratio:.2f}")
-    return table
+    title = f"d3s {d3s.__version__}, {platform.machine()}, Python {platform.python_version()}"
+    lines = [(what, peer, f"{ratio:.2f}") for what, peer, ratio in rows]
+    return Sheet(title, ("what", "peer", "its time / ours"), lines, words=(0, 1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Ten thousand small frames in one process: rate, memory, open files and threads by thousand.
 
-Run: python benchmarks/small_frames.py --page docs/many.md. `--frames 1000` is a quick run.
+`--frames 1000` is a quick run.
 """
 
 import argparse
@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 
 import d3s
 from d3s.batch import DepthJob, estimate_files
 from d3s.files import write_image
 from d3s.frames import FrameFiles
 from d3s.tasks.memory import process_bytes
-from sheets import Sheet, write_parts
+from sheets import Sheet, show
 
 SHAPE = (96, 160)
 PAIRS = 20  # distinct ones, which take turns
@@ -90,7 +89,7 @@ def sheet(states: list[State]) -> Sheet:
         (
             f"{before.frames + 1:,} to {after.frames:,}",
             f"{(after.frames - before.frames) / (after.time_s - before.time_s):.1f}",
-            f"{1e3 * _cpu_s(before, after):.2f}",
+            f"{1e3 * (after.cpu_s - before.cpu_s) / (after.frames - before.frames):.2f}",
             f"{after.memory_bytes / 1e6:.1f}",
             str(after.handles),
             str(after.threads),
@@ -104,36 +103,11 @@ def sheet(states: list[State]) -> Sheet:
     return Sheet(f"Frames of {SHAPE[0]} x {SHAPE[1]} in one process", headings, lines)
 
 
-def _cpu_s(before: State, after: State) -> float:
-    """Processor time of a frame, which other programs do not change much."""
-    return (after.cpu_s - before.cpu_s) / (after.frames - before.frames)
-
-
-def summary(states: list[State]) -> str:
-    """Sentence on the last part and the first."""
-    times_s = [_cpu_s(before, after) for before, after in pairwise(states)]
-    first, last = states[1], states[-1]
-    grown_mb = (last.memory_bytes - first.memory_bytes) / 1e6
-    return (
-        f"The last {first.frames:,} of {last.frames:,} frames of {SHAPE[0]} x {SHAPE[1]} "
-        f"pixels take {times_s[-1] / times_s[0]:.2f} times the processor time of the first ones; "
-        f"memory grows by {grown_mb:.1f} MB between them, open files by "
-        f"{last.handles - first.handles}, threads by {last.threads - first.threads}."
-    )
-
-
 def main() -> None:
-    """Measure, print, and write the part of the page if one is named."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=10_000)
-    parser.add_argument("--page", type=Path)
-    arguments = parser.parse_args()
-    states = measured(arguments.frames)
-    Console().print(sheet(states).as_rich())
-    print(summary(states))
-    if arguments.page is not None:
-        text = f"{summary(states)}\n\n{sheet(states).as_markdown()}"
-        write_parts([arguments.page], {"small frames": text}, "many")
+    show([sheet(measured(parser.parse_args().frames))])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,9 @@
 """`make twin`: accuracy of the digital twin, measured on simulated images.
 
-    python benchmarks/twin.py [--page FILE]
-
 The measurements are those of the tests and do not use the simulator: phases of cross-spectra,
-moments of light, rays through the lens opening. Each figure is the largest error of all cases. With
---page the table of that page is replaced.
+moments of light, rays through the lens opening. Each figure is the largest error of all cases.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,9 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 
-from sheets import Sheet, with_parts
+from sheets import Sheet, show
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
 
@@ -285,14 +280,8 @@ def measure(wanted: list[Check]) -> tuple[Sheet, list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure the accuracy of the digital twin.")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="put the table into this page")
-    page = parser.parse_args().page
-    text = None if page is None else page.read_text()
     sheet, missed = measure(checks())
-    Console(width=100).print(sheet.as_rich())
-    if page is not None and text is not None:
-        page.write_text(with_parts(text, {"accuracy": sheet.as_markdown()}, kind="twin"))
+    show([sheet])
     if missed:
         sys.exit(f"Missed: {', '.join(missed)}")
 

@@ -1,6 +1,7 @@
-"""Calibrate the typical camera on simulated boards, and keep its rig for the league.
+"""Calibrate cameras on simulated boards, and keep their rigs for the league and the demo.
 
-    .venv/bin/python benchmarks/typical_rig.py [--folder FOLDER]
+    .venv/bin/python benchmarks/typical_rig.py [--folder FOLDER]    # with typical lenses
+    .venv/bin/python benchmarks/typical_rig.py --tuned              # the twin of the prototype
 
 Frames that are in the folder already are not rendered again. One frame takes some ten seconds.
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import d3s
 from d3s.files import write_image
-from d3s.lab.evaluate.tuned_twin import BOARD
+from d3s.lab.evaluate.tuned_twin import BOARD, TUNED_RIG, tuned_twin
 from d3s.lab.evaluate.typical_camera import LENS_SEED, TYPICAL_RIG, raw_frame
 from d3s.lab.twin.sequence import even_distances_m
 
@@ -40,7 +41,13 @@ def main() -> None:
     """Render, calibrate and write the rig."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the frames")
-    folder = parser.parse_args().folder
+    parser.add_argument("--tuned", action="store_true", help="the twin of the prototype instead")
+    given = parser.parse_args()
+    if given.tuned:
+        tuned_twin().rig.save(TUNED_RIG, overwrite=True)
+        print(f"Wrote {TUNED_RIG.name}.")
+        return
+    folder = given.folder
     render(folder)
     rig, report = d3s.calibrate(folder, name=f"typical lenses, seed {LENS_SEED}")
     calibration = rig.calibration

@@ -1,6 +1,5 @@
 """Benchmarks measure what they say: the speed, the warnings of spoilt pairs, the ablation."""
 
-import json
 import math
 import sys
 from dataclasses import replace
@@ -21,9 +20,8 @@ import fresh
 import measures
 import speed
 import workloads
-from figures import TARGETS, Row
-from speed_page import chart, sheets
-from timing import Work, race
+from figures import TARGETS, Row, sheet
+from timing import Work, best_seconds, race
 
 ASKED = [key for key, target in TARGETS.items() if target.sense is not None]
 TINY = replace(
@@ -39,22 +37,17 @@ TINY = replace(
 )
 
 
-# Rows ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("key", ASKED)
 def test_missed_target_is_not_held(key):
     target = TARGETS[key]
     worse = -1e-6 if target.sense == ">=" else 1e-6
-    for value in (target.limit + worse, math.nan):
-        missed = Row(key=key, measured=value)
-        assert missed.held is False
-        assert Row.from_json(missed.as_json() | {"held": True}).held is False
-        assert "yes" not in missed.cells()
+    missed = Row(key=key, measured=target.limit + worse)
+    assert missed.held is False
+    assert "yes" not in missed.cells()
     assert Row(key=key, measured=target.limit - worse).held is True
-
-
-# Timing -------------------------------------------------------------------------------------------
+    assert Row(key=key, measured=target.limit).held is (target.sense != "<")
+    assert Row(key=key, measured=math.nan).held is False
+    assert "yes" not in Row(key=key, measured=None).cells()
 
 
 def test_contenders_take_turns():
@@ -67,62 +60,42 @@ def test_contenders_take_turns():
     assert order == ["set", "a", "set", "b"] * 3  # the first round is to warm up
     assert list(best) == ["a", "b"]
     assert all(0 <= seconds < 1 for seconds in best.values())
+    assert len(best_seconds(list, dict, repeats=2)) == 2
 
 
-# All of it, in small ------------------------------------------------------------------------------
+def test_slow_contenders_have_fewer_turns():
+    count: list[int] = []
+    race({"one": Work(lambda: count.append(1))}, rounds=50, least=3, budget_s=0.0, warm=False)
+    assert len(count) == 3
 
 
-@pytest.fixture(scope="module")
-def results() -> dict:
-    """A run on tiny frames; what needs new processes, and compiles, has figures that miss."""
-    patch = pytest.MonkeyPatch()
+@pytest.mark.slow
+def test_every_target_is_measured_on_tiny_frames(monkeypatch, capsys):
+    # What needs new processes, and compiles, has figures that miss.
     calls = fresh.FirstCalls(ever_s=99.0, said=(), warm_s=9.0, import_s=9.0)
     memory = fresh.Memory(peak=999_000_000, peak_by_rusage=999_000_000, kept=1)
-    patch.setattr(fresh, "first_calls", lambda *_: calls)
-    patch.setattr(fresh, "memory", lambda *_: memory)
-    with patch.context():
-        given = speed.rounded(speed.measured(TINY))
-    patch.undo()
-    return json.loads(json.dumps(given))
-
-
-def test_json_has_every_row(results):
-    assert [row["key"] for row in results["rows"]] == list(TARGETS)
-    for row in results["rows"]:
-        assert row["held"] == Row.from_json(row).held, row
-    missed = {row["key"] for row in results["rows"] if row["held"] is False}
+    monkeypatch.setattr(fresh, "first_calls", lambda *_: calls)
+    monkeypatch.setattr(fresh, "memory", lambda *_: memory)
+    rows, sheets = speed.measured(TINY)
+    assert [row.key for row in rows] == list(TARGETS)
+    missed = {row.key for row in rows if row.held is False}
     assert missed >= {"memory", "warm_call", "import", "first_ever", "first_ever_line"}
-    assert results["commit"]
-    assert results["machine"]["limits"]["copy_gb_s"]["all"] > 0
-
-
-def test_tiny_frame_agrees_with_the_oracle(results):
-    assert results["agreement"]["joint"]["same"] >= 0.99
-
-
-def test_stages_add_up(results):
-    stages = results["stages"]
-    assert {"search", "rest"} <= set(stages["stages_s"])
-    assert sum(stages["stages_s"].values()) == pytest.approx(stages["whole_s"], rel=1e-3)
-
-
-def test_everything_can_be_shown(results, capsys):
-    speed.show(results, speed.wide_console())
+    (same,) = (row.measured for row in rows if row.key == "joint_same")
+    assert same >= 99
+    speed.show([sheet(rows), *sheets])
     shown = capsys.readouterr().out
-    assert all(sheet.title.split(",")[0] in shown for sheet in sheets(results).values())
+    assert all(one.title.split(",")[0] in shown for one in sheets)
     assert "left[a:b]" in shown  # brackets are not taken for colours
     assert "`" not in shown
-    assert len(chart(results).axes) == 2
 
 
 @pytest.mark.slow
 def test_new_processes_are_measured():
     pair = workloads.simulated(workloads.SCENE, (200, 300))
-    rows, details = measures.in_new_processes(pair, TINY)
+    rows = measures.in_new_processes(pair, TINY)
     figures = {row.key: row.measured for row in rows}
     assert figures["first_ever"] > figures["warm_call"] > figures["import"] > 0
     assert 0 < figures["memory"] < 1000
-    assert set(details) == {"memory", "first_calls"}
 
 
 # Faults and variants ------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ _CREATED = "2000-01-01T00:00:00+00:00"
 
 
 TUNED_RIG = Path(__file__).with_name("tuned_rig.toml")
-"""Rig file of `tuned_twin` with its defaults, written by benchmarks/tuned_rig.py."""
+"""Rig file of `tuned_twin` with its defaults, written by `benchmarks/typical_rig.py --tuned`."""
 
 
 def tuned_rig() -> Rig:
