@@ -30,12 +30,12 @@ help:
 	@echo "make test-core  the tests of the core with nothing else installed"
 	@echo "make test-lowest  the tests of compiled code with the lowest versions of what it builds on"
 	@echo "make bench     ratios against peers, measured in one run"
-	@echo "make twin      accuracy of the digital twin; writes the table of docs/twin.md"
-	@echo "make ablation  effect of each part of the estimator; writes the tables of docs/estimator_results.md"
-	@echo "make warnings  false alarms and named faults of the warnings; writes their tables"
+	@echo "make twin      accuracy of the digital twin"
+	@echo "make ablation  effect of each part of the estimator"
+	@echo "make warnings  false alarms and named faults of the warnings"
 	@echo "make calibration  how right calibrations are, on simulated captures (two hours, 8 GB of disk)"
-	@echo "make drift     how well a drift of the camera is found and mended; writes its tables (rooms need Mitsuba)"
-	@echo "make many      frames a second over many frames, by place and format; writes the tables of docs/many.md"
+	@echo "make drift     how well a drift of the camera is found and mended (rooms need Mitsuba)"
+	@echo "make many      frames a second over many frames, by place and format"
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make docs      run the tutorials and build the documentation into docs/_build/html"
 	@echo "make dist      build wheel and sdist into dist, to install elsewhere"
@@ -99,26 +99,26 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
 
 twin: .venv/installed-dev
-	$(BIN)/python benchmarks/twin.py --page docs/twin.md
+	$(BIN)/python benchmarks/twin.py
 
 ablation: .venv/installed-dev
-	$(BIN)/python benchmarks/ablation.py --page docs/estimator_results.md
+	$(BIN)/python benchmarks/ablation.py
 
 warnings: .venv/installed-dev
-	$(BIN)/python benchmarks/causes.py --page docs/estimator_results.md
+	$(BIN)/python benchmarks/causes.py
 
 calibration: .venv/installed-dev
-	$(BIN)/python benchmarks/calibration.py --page docs/calibration_results.md
-	$(BIN)/python benchmarks/calibration_lenses.py --page docs/calibration_results.md
+	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/calibration_lenses.py
 
 colour: .venv/installed-dev
-	$(BIN)/python benchmarks/colour_sensor.py --page docs/calibration_results.md
+	$(BIN)/python benchmarks/colour_sensor.py
 
 drift: .venv/installed-dev
-	$(BIN)/python benchmarks/drift.py --page docs/check_results.md
+	$(BIN)/python benchmarks/drift.py
 
 many: .venv/installed-dev
-	$(BIN)/python benchmarks/many.py --page docs/many.md
+	$(BIN)/python benchmarks/many.py
 
 pictures: .venv/installed-dev
 	$(BIN)/python docs/pictures.py

@@ -20,8 +20,7 @@ import calibration_field
 import calibration_lenses
 import calibration_sets
 import lens_figures
-import lens_sheets
-from calibration_field import CROP, FIELD, NINTHS, SIDES, Camera, Cell
+from calibration_field import FIELD, NINTHS, SIDES, Camera, Cell
 from calibration_sets import LENS_DEPTHS_M, SCENE_PATTERNS
 
 GOOD = Cell(
@@ -45,7 +44,7 @@ GOOD = Cell(
 def cells_of_a_set() -> list[Cell]:
     """Figures of a good camera on all walls."""
     places = [
-        *(("joint", place) for place in (FIELD, *NINTHS, CROP)),
+        *(("joint", place) for place in (FIELD, *NINTHS)),
         *(("consensus", place) for place in (SIDES, "middle")),
     ]
     return [
@@ -63,7 +62,6 @@ def good_results() -> lens_figures.Results:
         "figures": {"time_s": 100.0, "memory_gb": 1.0},
         "view_px": [1000, 1800],
         "verdict": {"grade": "usable", "measures": [measure]},
-        "rows": lens_figures.BEFORE_CM,
     }
     names = calibration_lenses.ALL_SETS
     return lens_figures.Results(
@@ -89,7 +87,7 @@ def with_worse(results, wanted, **values):
 
 def missed(results) -> set[str]:
     """Figures that are not held."""
-    lines = lens_sheets.sheets(results)["lens targets"].lines
+    lines = lens_figures.targets(results).lines
     return {line[0] for line in lines if line[-1] != "yes"}
 
 
@@ -119,26 +117,6 @@ def test_worse_camera_misses_its_figures(wanted, values, words):
         assert re.search(words, what), what
 
 
-def test_perfect_lenses_are_compared_with_those_before():
-    results = good_results()
-    worse = {name: [1.1 * one for one in some] for name, some in lens_figures.BEFORE_CM.items()}
-    sets = dict(results.sets)
-    sets[lens_figures.PERFECT] = sets[lens_figures.PERFECT] | {"rows": worse}
-    lost = missed(replace(results, sets=sets))
-    assert len(lost) == 2
-    assert all("before" in what for what in lost)
-
-
-def test_figure_that_was_not_measured_is_not_held():
-    results = good_results()
-    sets = dict(results.sets)
-    sets[lens_figures.PERFECT] = {
-        key: value for key, value in sets[lens_figures.PERFECT].items() if key != "rows"
-    }
-    lines = lens_sheets.sheets(replace(results, sets=sets))["lens targets"].lines
-    assert [line[-1] for line in lines if "before" in line[0]] == ["not measured"] * 2
-
-
 def test_range_of_accurate_depths_is_interpolated():
     near, far = lens_figures.accurate_range_m([2.0, 0.0, 0.1, 0.1, 0.5, 1.5])
     assert near == pytest.approx(0.325, abs=0.002)
@@ -162,8 +140,6 @@ def test_parts_of_the_field_cover_it_once():
     for part in calibration_field._ninths(shape):
         count[part] += 1
     assert (count == 1).all()
-    assert count[calibration_field._crop(shape)].shape == shape
-    assert np.zeros((1200, 1900))[calibration_field._crop((1200, 1900))].shape == (902, 1802)
 
 
 def test_bound_of_views_of_equal_blur_is_that_of_a_pair():

@@ -58,8 +58,7 @@ class OpencvOptions(Options):
     The defaults minimise, on the tuning textures with 1 % noise (benchmarks/tune_peers.py), the log
     of the MAE on planes from 0.25 to 2 m plus half the log of the MAE on random scenes, with a
     penalty where less than 95 % (planes) or 90 % (scenes) of the textured pixels have a depth. One
-    setting serves planes and scenes, as for our own method. For sharp images of another camera see
-    benchmarks/motorcycle.py.
+    setting serves planes and scenes, as for our own method.
     """
 
     unfiltered: ClassVar[dict[str, int]] = {
