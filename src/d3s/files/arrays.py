@@ -21,7 +21,7 @@ MAX_BYTES = 2_000_000_000
 # The first day that a ZIP file can have: numpy would write the time of writing.
 _DATE = (1980, 1, 1, 0, 0, 0)
 # The fastest level: noise of depth, sigma and intensity does not compress. Level 6 takes two to
-# four times as long for a size within 2 %, in either direction (benchmarks/npz_levels.py).
+# four times as long for a size within 2 %, in either direction.
 COMPRESSION_LEVEL = 1
 # Of noise, only frequent bytes compress, and a search for repeated ones takes twice the time of the
 # rest: it is left out if a sample of the array is not larger by more than this without it.
