@@ -37,7 +37,7 @@ help:
 	@echo "make drift     how well a drift of the camera is found and mended (rooms need Mitsuba)"
 	@echo "make many      frames a second over many frames, by place and format"
 	@echo "make pictures  draw the pictures of the documentation anew"
-	@echo "make docs      run the tutorials and build the documentation into docs/_build/html"
+	@echo "make docs      build the documentation into docs/_build/html"
 	@echo "make dist      build wheel and sdist into dist, to install elsewhere"
 	@echo "make clean     remove .venv and everything that was built"
 
