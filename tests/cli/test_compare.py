@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from d3s.cli import app
 from d3s.lab.evaluate import PlaneSweep, Program, SceneSweep
-from d3s.lab.evaluate.league_tables import MARKS
 from d3s.tasks import Task
 
 TINY = Program(
@@ -31,17 +30,8 @@ def run(*arguments):
     return CliRunner().invoke(app, ["compare", "--quick", *arguments])
 
 
-def test_tables_files_and_page(monkeypatch):
-    Path("page.md").write_text(f"# Mine\n\n{MARKS[0]}\n{MARKS[1]}\n")
-    real = Task.run
-
-    def written_to_meanwhile(task):
-        with Path("page.md").open("a") as page:
-            page.write("more\n")
-        return real(task)
-
-    monkeypatch.setattr(Task, "run", written_to_meanwhile)
-    result = run(*HERE, "-o", "out", "--page", "page.md")
+def test_tables_and_files():
+    result = run(*HERE, "-o", "out")
     assert result.exit_code == 0, result.stderr
     for words in ("Planes beyond 0.9 m, 1 pairs", "own filter", "s / Mpx", "Chart: out/league.png"):
         assert words in result.stdout
@@ -52,11 +42,6 @@ def test_tables_files_and_page(monkeypatch):
         "league.png",
         "league_pairs.csv",
     }
-    page = Path("page.md").read_text()
-    assert page.startswith("# Mine")
-    # What decides the figures, and not where they went.
-    assert "made by `d3s compare --quick -m bm,sift`" in page
-    assert page.endswith("more\nmore\nmore\n")
     again = run(*HERE, "-o", "out")
     assert again.exit_code == 3
     assert "out/league.csv exists. Choose another folder" in again.stderr
@@ -108,7 +93,6 @@ def test_stopped_and_gone_on_with(monkeypatch):
     [
         ("-m bm,sgm", 2, "method='sgm' must be one of joint"),
         ("-m bm -m bm", 2, "methods has 'bm' twice"),
-        ("--page none.md", 3, "none.md cannot be read"),
         ("--workers 0", 2, "workers=0 must be a whole number"),
         ("--rig none.toml", 3, "none.toml"),
         ("--seed -1", 2, "seed=-1 must be at least 0"),
@@ -151,16 +135,12 @@ def test_typical_lenses_have_a_rig_of_their_own():
     assert "has a rig of its own" in " ".join(refused.output.replace("│", " ").split())
 
 
-def test_typical_lenses_are_named_in_files_and_command(monkeypatch):
-    from d3s.lab.evaluate.league_tables import TYPICAL_MARKS
-
+def test_typical_lenses_are_named_in_files(monkeypatch):
     tiny = Program(
         planes=TINY.planes.replace(lens="typical", depths_m=(0.6,)),
         scenes=TINY.scenes.replace(lens="typical"),
     )
     monkeypatch.setattr(Program, "typical", classmethod(lambda cls, quick: tiny))
-    Path("page.md").write_text(f"{TYPICAL_MARKS[0]}\n{TYPICAL_MARKS[1]}\n")
-    done = run("--lens", "typical", "-m", "bm", "--workers", "1", "--page", "page.md")
+    done = run("--lens", "typical", "-m", "bm", "--workers", "1")
     assert done.exit_code == 0, done.output
     assert Path("league/league_typical.png").stat().st_size > 1000
-    assert "`d3s compare --quick --lens typical -m bm`" in Path("page.md").read_text()

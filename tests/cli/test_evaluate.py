@@ -64,9 +64,7 @@ def _no_cell_is_cut(text, *numbers):
 
 def test_long_names_leave_numbers_whole_on_a_narrow_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    planes, thresholds = (
-        importlib.import_module(f"d3s.cli.evaluate.{name}") for name in ("planes", "thresholds")
-    )
+    sweeps = importlib.import_module("d3s.cli.evaluate.sweeps")
     depths = ({"depth_m": 0.25, "mae_m": 0.1234, "worst_mae_m": 0.5678, "density": 0.987},)
     names = (
         "density worst_density mae_over_bound sigma_gain fill_rate z_accuracy plane_fit_rms "
@@ -77,9 +75,9 @@ def test_long_names_leave_numbers_whole_on_a_narrow_terminal(monkeypatch, capsys
         {"method": name, "depths": depths, "range_m": (0.25, 2.0), "rivals": (), **figures}
         for name in ("joint", LONG, "takeda2013", LONG + "2")
     ]
-    planes.show(summaries)
+    sweeps.show_planes(summaries)
     _no_cell_is_cut(capsys.readouterr().out, "12.340", "56.780", "0.25 to 2.00", LONG)
-    thresholds.show(summaries)
+    sweeps.show_thresholds(summaries)
     _no_cell_is_cut(capsys.readouterr().out, "12.300", "0.25 to 2.00")
 
 

@@ -36,21 +36,6 @@ def test_tables_files_and_a_chart(tmp_path):
     assert "stereo.csv exists" in again.stderr
 
 
-def test_tables_go_into_a_page(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- evaluate: stereo -->\nold\n<!-- end of stereo -->\nafter\n")
-    result = run("scenes", "-m", "bm", "-o", "out", "--page", "page.md", "--quiet")
-    assert result.exit_code == 0, result.stderr
-    text = page.read_text()
-    assert "`d3s evaluate stereo FOLDER -m bm`.\nScenes: Bench." in text
-    assert "| bm " in text
-    assert "old" not in text
-    page.write_text("no place")
-    result = run("scenes", "-m", "bm", "-o", "other", "--page", "page.md")
-    assert result.exit_code == 3
-    assert "the tables go between" in result.stderr
-
-
 def test_wrong_use_is_named():
     result = run("scenes", "--light", "dim")
     assert result.exit_code == 2

@@ -1,7 +1,6 @@
 """`d3s compare`: all methods on simulated planes and scenes, with a ranking."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,6 @@ from d3s.cli.sweep import (
     Workers,
     contenders_of,
     method_option,
-    read_page,
     say_files,
     sweep_run,
 )
@@ -43,14 +41,6 @@ def compare(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
     ] = Path("league"),
-    page: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Page in Markdown to put the tables into, between its marks for the league; may "
-            "be given several times.",
-            show_default=False,
-        ),
-    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the scenes and of the noise; 0 if left.")
     ] = None,
@@ -75,16 +65,12 @@ def compare(
     its calibrated rig; there are no weak scenes but planes at the sides of the field, and the files
     begin with league_typical.
     """
-    from d3s.atomic import write_text
     from d3s.estimate.methods import methods
     from d3s.lab.evaluate.league import compare as compare_methods
     from d3s.lab.evaluate.league import default_rig
     from d3s.lab.evaluate.league_tables import (
         league_document,
         league_files,
-        league_texts,
-        marks_of,
-        with_league,
         write_league,
     )
     from d3s.rig import Rig
@@ -93,9 +79,6 @@ def compare(
     program = _program(lens, rig, quick=quick)
     with value_of("--seed"):
         program = program if seed is None else program.with_seed(seed)
-    for one in page or ():
-        # Refused before the sweep rather than after it.
-        read_page(one, *marks_of(program.lens))
     camera = default_rig(contenders, program.lens) if rig is None else Rig.load(rig)
     files = league_files(output, program.lens)
     with sweep_run(
@@ -104,9 +87,6 @@ def compare(
         found = compare_methods(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         _draw(found, files["chart"])
-    texts = league_texts(found, _command(method or (), rig, seed, lens, quick=quick))
-    for one in page or ():  # read again: it may have been edited meanwhile
-        write_text(one, with_league(read_page(one, *texts), texts, one), overwrite=True)
     if as_json and not quiet:
         typer.echo(json.dumps(league_document(found), indent=1))
     elif not quiet:
@@ -125,18 +105,6 @@ def _program(lens: LensName, rig: Path | None, *, quick: bool) -> "Program":
             )
         return Program.typical(quick=quick)
     return Program.quick() if quick else Program.full()
-
-
-def _command(
-    method: "Sequence[str]", rig: Path | None, seed: int | None, lens: LensName, *, quick: bool
-) -> str:
-    """Command that gives the same figures, without output folder and number of processes."""
-    words = ["d3s", "compare", *(["--quick"] if quick else [])]
-    words += ["--lens", lens.value] if lens != LensName.PERFECT else []
-    for name, value in (*(("-m", one) for one in method), ("--rig", rig), ("--seed", seed)):
-        if value is not None:
-            words += [name, str(value)]
-    return shlex.join(words)
 
 
 def _draw(found: "League", path: Path) -> None:

@@ -16,7 +16,6 @@ from d3s.cli.progress import progress_bar
 if TYPE_CHECKING:
     from d3s import tasks
     from d3s.lab.evaluate.contender import Contender
-    from d3s.lab.evaluate.league_tables import Marks
     from d3s.types import Progress
 
 INTERRUPTED = 130
@@ -88,32 +87,10 @@ def sweep_run(
     force: bool,
     quiet: bool,
 ) -> Iterator[Run]:
-    """Context in which a sweep is run and its files are written.
+    """Context in which a sweep over `pairs` is run and its files are written.
 
-    Finished trials are kept beside the files until the context ends, in a folder named after the
-    first file.
-
-    Parameters
-    ----------
-    files
-        Files that will be written.
-    pairs
-        Number of pairs of the sweep.
-    workers, scheduler
-        Number of processes, or address of the scheduler of a cluster.
-    force
-        Whether files may be replaced.
-    quiet
-        Whether no progress is shown.
-
-    Yields
-    ------
-    Arguments for the library: workers, folder and progress.
-
-    Raises
-    ------
-    OutputError
-        Before anything is run, when a file exists and may not be replaced.
+    Existing files are refused before anything is run. Finished trials are kept beside the files
+    until the context ends, in a folder named after the first file.
     """
     from d3s.lab.evaluate.evaluation import check_absent
 
@@ -142,19 +119,6 @@ def chosen_place(workers: int | None, scheduler: str | None) -> "tasks.Workers":
     with value_of("--workers"):
         place_of(workers)
     return workers
-
-
-def read_page(path: Path, *marks: "Marks") -> str:
-    """Read a page in Markdown, and refuse it if it has none of the marks for tables."""
-    from d3s.errors import InputError
-    from d3s.lab.evaluate.league_tables import with_league
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}. Name a page in Markdown.") from error
-    with_league(text, dict.fromkeys(marks, ""), path)
-    return text
 
 
 def say_files(files: Mapping[str, Path]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli import sweep
-from d3s.cli.simulate import PsfName
+from d3s.cli.simulate_recipe import PsfName
 from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:

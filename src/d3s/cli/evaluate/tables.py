@@ -15,17 +15,7 @@ _ANY_WIDTH = 10_000  # characters: wider than any table
 
 
 def figures(title: str, methods: Mapping[str, Any], rows: Iterable[Figure]) -> "Table":
-    """Table with a column for the names of the figures, and one for each method.
-
-    Parameters
-    ----------
-    title
-        Title of the table.
-    methods
-        Results of each method, by name.
-    rows
-        Figures.
-    """
+    """Table with a column for the names of the figures, and one for each method."""
     from rich.table import Table
 
     table = Table(title=title)
@@ -89,15 +79,5 @@ def percent(share: float, form: str = ".1f") -> str:
 
 
 def number(value: float, form: str, unit: str = "") -> str:
-    """Format a number with its unit; a dash for NaN.
-
-    Parameters
-    ----------
-    value
-        Number.
-    form
-        Format specification, such as ".2f".
-    unit
-        Text after the number.
-    """
+    """Format a number, such as with ".2f", and its unit; a dash for NaN."""
     return "-" if math.isnan(value) else f"{value:{form}}{unit}"

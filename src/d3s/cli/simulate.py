@@ -1,4 +1,4 @@
-"""The command `d3s simulate` and its options."""
+"""`d3s simulate`: options in, a folder of simulated images with their truth out."""
 
 import shlex
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from d3s.cli.light import Encoding
 from d3s.cli.progress import progress_bar
-from d3s.cli.simulate.options import (
+from d3s.cli.simulate_recipe import (
     BayerOrder,
     ImageFormat,
     PsfName,
@@ -17,8 +17,8 @@ from d3s.cli.simulate.options import (
     TruthFormat,
     check_combination,
     given_options,
+    recipe_from_options,
 )
-from d3s.cli.simulate.recipe import recipe_from_options
 from d3s.cli.units import length_m
 
 # Panels of the help page.

@@ -1,8 +1,10 @@
-"""`d3s evaluate rooms`: path-traced rooms, a second twin."""
+"""`d3s evaluate rooms` and `twin`: pictures that the path tracer Mitsuba 3 renders."""
 
+import json
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,11 +12,13 @@ from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.progress import progress_bar
 from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, say_files, sweep_run
+from d3s.cli.units import shape_px
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from d3s.lab.evaluate.rooms import RoomSweep
+    from d3s.lab.evaluate.twin import TwinRow
     from d3s.lab.twin.pair import Pair
     from d3s.rig import Rig
 
@@ -92,7 +96,7 @@ def rooms(
     if pictures:
         _draw(pairs, drawings, force=force)
     if not quiet:
-        show(results.summary())
+        _show_rooms(results.summary())
         say_files(files | ({"pictures": output / "room_*.png"} if pictures else {}))
 
 
@@ -122,11 +126,11 @@ def _draw(pairs: "list[Pair]", paths: list[Path], *, force: bool) -> None:
         save_figure(plot_pair(pair), path, overwrite=force)
 
 
-def show(summaries: tables.Lines) -> None:
+def _show_rooms(summaries: tables.Lines) -> None:
     """Print the summary of all methods."""
     walls = list(dict.fromkeys(walls for one in summaries for walls in one["walls"]))
     tables.show(
-        *tables.split_to_width(summaries, _of_all),
+        *tables.split_to_width(summaries, _of_all_rooms),
         *(
             table
             for name in [None, *walls]
@@ -140,7 +144,7 @@ def show(summaries: tables.Lines) -> None:
     )
 
 
-def _of_all(summaries: tables.Lines) -> "Table":
+def _of_all_rooms(summaries: tables.Lines) -> "Table":
     rows: list[tables.Figure] = [
         ("MAE (cm)", lambda one: tables.centimetres(one["mae_m"])),
         ("rooms with a depth", lambda one: f"{one['scenes_with_depth']} of {one['scenes']}"),
@@ -179,4 +183,60 @@ def _by_region(walls: str | None, summaries: tables.Lines) -> "Table":
             )
         ]
         table.add_row(rows[0]["region"], tables.number(100 * rows[0]["share"], ".1f"), *cells)
+    return table
+
+
+_TwinSamples = Annotated[int, typer.Option(help="Light paths per pixel.")]
+_Pattern = Annotated[str, typer.Option(help="Texture of all surfaces.")]
+_TwinShape = Annotated[
+    Any,
+    typer.Option(parser=shape_px, metavar="ROWSxCOLS", help="Size of each view; 200x300 if left."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def twin(
+    *,
+    samples: _TwinSamples = 256,
+    pattern: _Pattern = "leaves",
+    shape: _TwinShape = None,
+    rig: options.RigFile = None,
+    as_json: _Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Render planes and two layers by the twin and by Mitsuba 3, and compare the views.
+
+    Mitsuba is the extra d3s[render]: pip install 'd3s[render]'.
+    """
+    from d3s.lab.evaluate.twin import SCENES, compare_twin
+
+    with progress_bar(SCENES, f"Rendering {SCENES} scenes.", quiet=quiet) as progress:
+        rows = compare_twin(
+            options.rig_of(rig),
+            samples=samples,
+            pattern=pattern,
+            progress=progress,
+            **options.given(shape=shape),
+        )
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
+    else:
+        tables.show(
+            _twin_table(rows),
+            notes="Of full scale, both views together. RMS: of the difference, without the noise "
+            "of the path tracer. Near edges: within 12 px of the outline of the square.",
+        )
+
+
+def _twin_table(rows: "list[TwinRow]") -> "Table":
+    from rich.table import Table
+
+    table = Table(title="The twin less the path tracer")
+    for name in ("scene", "region"):
+        table.add_column(name, no_wrap=True)
+    for name in ("pixels", "RMS", "mean", "noise"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        shares = (tables.percent(share, ".2f") for share in (row.rms, row.bias, row.noise))
+        table.add_row(row.scene, row.region, str(row.pixels), *shares)
     return table

@@ -1,7 +1,7 @@
-"""`d3s evaluate stereo`: methods on a stereo data set that the user brings."""
+"""`d3s evaluate stereo` and `quality`: data that the user brings."""
 
-import shlex
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +10,13 @@ import typer
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.sweep import Scheduler, Workers, read_page, say_files, say_left_out, sweep_run
+from d3s.cli.sweep import Scheduler, Workers, say_files, say_left_out, sweep_run
+from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from d3s.lab.evaluate.quality import Quality
     from d3s.lab.evaluate.stereo import StereoResults
 
 _NOTES = (
@@ -60,13 +62,6 @@ def stereo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
     ] = Path("evaluation"),
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            help="Page in Markdown to put the tables into, between its marks for stereo.",
-            show_default=False,
-        ),
-    ] = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
     force: Force = False,
@@ -78,21 +73,16 @@ def stereo(
     the errors over density, stereo.json, with all parameters and the summary, and the chart
     stereo.png. If it is stopped, the same command goes on where it was.
     """
-    from d3s.atomic import write_text
     from d3s.estimate.plot.save import save_figure
-    from d3s.lab.evaluate.league_tables import with_league
     from d3s.lab.evaluate.stereo import evaluate_stereo, write_stereo
     from d3s.lab.evaluate.stereo.evaluation import checked_lights, stereo_files
     from d3s.lab.evaluate.stereo.folders import find_scenes
-    from d3s.lab.evaluate.stereo.page import MARKS, stereo_markdown
     from d3s.lab.view.stereo import plot_stereo
 
     contenders = options.contenders_of(method)
     with value_of("--light"):
         lights = checked_lights(light or ())
     pairs = len(find_scenes(folder).scenes) * len(lights)
-    if page is not None:
-        read_page(page, MARKS)  # refused before the work rather than after it
     files = stereo_files(output)
     with sweep_run(
         files, pairs, workers=workers, scheduler=scheduler, force=force, quiet=quiet
@@ -109,24 +99,10 @@ def stereo(
         )
         write_stereo(results, output, overwrite=force)
         save_figure(plot_stereo(results), files["chart"], overwrite=True)
-    if page is not None:
-        texts = {MARKS: stereo_markdown(results, _command(method, light, disparities, occluded))}
-        write_text(page, with_league(read_page(page, MARKS), texts, page), overwrite=True)
     if not quiet:
         tables.show(*_tables(results), notes=_NOTES)
         say_left_out(results.found.left_out)
         say_files(files)
-
-
-def _command(
-    method: list[str] | None, light: list[str] | None, disparities: int | None, occluded: bool
-) -> str:
-    """Command that gives the same figures, without paths and number of processes."""
-    words = ["d3s", "evaluate", "stereo", "FOLDER"]
-    words += [word for one in method or () for word in ("-m", one)]
-    words += [word for one in light or () for word in ("--light", one)]
-    words += ["--disparities", str(disparities)] if disparities else []
-    return shlex.join([*words, *(["--occluded"] if occluded else [])])
 
 
 def _tables(results: "StereoResults") -> "Iterator[Table]":
@@ -206,3 +182,101 @@ def _of_all(light: str, lines: tables.Lines) -> "Table":
     ]
     title = f"All {lines[0]['scenes']} scenes, {light}"
     return tables.figures(title, {one["method"]: one for one in lines}, rows)
+
+
+def quality(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DEPTH.npz]...",
+            help="Depth maps of one plane, as d3s writes them; a plane is simulated if left.",
+            show_default=False,
+        ),
+    ] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option(
+            parser=length_m,
+            metavar="LENGTH",
+            help="True distance of the plane. Of files: none is known if left; else 1 m.",
+        ),
+    ] = None,
+    region: Annotated[
+        float, typer.Option(help="Part of each side of the frame to look at, about its middle.")
+    ] = 0.8,
+    method: options.Method = None,
+    frames: Annotated[
+        int | None, typer.Option(help="How many frames to simulate; 10 if left.")
+    ] = None,
+    texture: Annotated[
+        str | None, typer.Option(help="Texture of the simulated plane; brick if left.")
+    ] = None,
+    noise: options.Noise = None,
+    shape: options.Shape = None,
+    seed: options.Seed = None,
+    rig: options.RigFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """See what users of depth cameras ask: fill rate, Z-accuracy, spatial and temporal noise.
+
+    Definitions are those of the RealSense depth quality tool. Point your camera at a textured wall,
+    save several depth maps as NPZ, and name them; or leave them, to see simulated ones.
+    """
+    from d3s.estimate import DepthMap
+    from d3s.lab.evaluate.quality import central_region, quality_of, simulated_frames
+
+    simulated = options.given(frames=frames, texture=texture, noise=noise, shape=shape, seed=seed)
+    if files:
+        of_simulation = [*simulated, *options.given(method=method, rig=rig)]
+        if of_simulation:
+            raise typer.BadParameter(
+                f"--{of_simulation[0]} is for simulated planes. Leave it, or leave the files."
+            )
+        maps = {"as measured": [DepthMap.load(path) for path in files]}
+    else:
+        distance = 1.0 if distance is None else distance
+        maps = simulated_frames(
+            options.contenders_of(method), distance, rig=options.rig_of(rig), **simulated
+        )
+    some = next(iter(maps.values()))[0]
+    with value_of("--region"):
+        middle = central_region(some.depth_m.shape, region)
+    found = {name: quality_of(every, distance, middle) for name, every in maps.items()}
+    if as_json:
+        typer.echo(_quality_json(found, distance, region))
+    else:
+        _print_quality(found)
+
+
+def _quality_json(found: "Mapping[str, Quality]", distance_m: float | None, region: float) -> str:
+    from d3s.lab.evaluate.table import for_json
+
+    methods = {name: for_json(one) for name, one in found.items()}
+    return json.dumps({"distance_m": distance_m, "region": region, "methods": methods}, indent=1)
+
+
+def _print_quality(found: "Mapping[str, Quality]") -> None:
+    rows: list[tables.Figure] = [
+        ("fill rate", lambda one: tables.percent(one.plane.fill_rate)),
+        ("Z-accuracy", lambda one: tables.percent(one.plane.z_accuracy, "+.3f")),
+        ("plane-fit RMS", lambda one: tables.percent(one.plane.plane_fit_rms, ".3f")),
+        ("", lambda one: tables.number(1000 * one.plane.plane_fit_rms_m, ".2f", " mm")),
+        ("sub-pixel RMS", lambda one: tables.number(one.plane.subpixel_rms_px, ".3f", " px")),
+    ]
+    frames = next(iter(found.values())).frames
+    if frames > 1:
+        rows += [
+            ("temporal noise", lambda one: tables.percent(one.temporal.temporal_noise, ".3f")),
+            ("", lambda one: tables.number(1000 * one.temporal.temporal_noise_m, ".2f", " mm")),
+        ]
+    else:
+        rows += [("temporal noise", lambda one: "-"), ("", lambda one: "-")]
+    table = tables.figures(f"A plane, {frames} frames", found, rows)
+    tables.show(
+        table,
+        notes="As RealSense's depth quality tool has them. Percent: of the distance. Z-accuracy: "
+        "the median error, positive if too far. RMS: about the plane through the depths. Temporal "
+        "noise: standard deviation over the frames, the median over the pixels.",
+    )
