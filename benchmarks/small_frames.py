@@ -18,7 +18,6 @@ import d3s
 from d3s.batch import DepthJob, estimate_files
 from d3s.files import write_image
 from d3s.frames import FrameFiles
-from d3s.tasks.memory import process_bytes
 from sheets import Sheet, show
 
 SHAPE = (96, 160)
@@ -44,7 +43,7 @@ def state(frames: int) -> State:
         frames,
         time.perf_counter(),
         time.process_time(),
-        process_bytes(os.getpid()),
+        int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"),
         len(list(Path("/proc/self/fd").iterdir())),
         threading.active_count(),
     )

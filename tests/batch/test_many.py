@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,7 +18,6 @@ from d3s.batch.manifest import LINES, TABLE, lines_of
 from d3s.batch.zarr_store import DepthStore
 from d3s.errors import InputError, OutputError
 from d3s.files import read_image, write_image
-from d3s.tasks import Limits
 from pairs import RIG, views, write_views
 
 QUICK = DepthJob(rig=RIG, method="bm", formats=("npz", "png", "preview"))
@@ -88,22 +86,14 @@ def test_manifest_has_figures_and_all_that_decides_them(tmp_path):
     assert float(rows[0]["density"]) == batch.done[0].density
 
 
-def test_summaries_are_read_when_they_are_asked_for(tmp_path):
+def test_frames_without_a_depth_are_told_and_the_table_is_in_order(tmp_path):
     given = frames(tmp_path / "in", 3)
     write_image(tmp_path / "in/001_left.png", FLAT, overwrite=True)
     write_image(tmp_path / "in/001_right.png", FLAT, overwrite=True)
     batch = estimate_files(given, NPZ, tmp_path / "out", workers=2)
-    (single,) = estimate_files(given[:1], NPZ, tmp_path / "single").done
     table = (tmp_path / "out" / TABLE).read_text().splitlines()
     assert [line.split(",")[0] for line in table[1:]] == ["000", "001", "002"]  # not as they came
-    shutil.rmtree(tmp_path / "out")
-    assert len(batch.done) == 3
-    assert [one.name for one in batch.done[1:]] == ["001", "002"]
-    assert batch.done[-1].name == "002"
-    assert batch.done[0].density == single.density
-    assert batch.done[0].file_names == single.file_names
-    assert batch.done[::2] == (batch.done[0], batch.done[2])
-    assert batch.done != ()
+    assert [one.name for one in batch.done] == ["000", "001", "002"]
     (empty,) = batch.empty
     assert empty.name == "001"
     assert np.isnan(empty.nearest_m)
@@ -179,7 +169,7 @@ def test_a_file_that_is_no_manifest_stays(tmp_path):
 def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
     monkeypatch.setattr(depth, "make_frame", poison_frames.make_frame)
     frames(tmp_path / "in", 6)
-    for name in ("hangs", "eats", "leaves", "cut"):
+    for name in ("leaves", "cut"):
         write_views(tmp_path / f"in/{name}_left.png", tmp_path / f"in/{name}_right.png")
     cut = tmp_path / "in/cut_left.png"
     cut.write_bytes(cut.read_bytes()[:300])
@@ -190,21 +180,15 @@ def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
         NPZ,
         tmp_path / "out",
         workers=2,
-        limits=Limits(time_s=8, memory_bytes=700_000_000),
         on_refused=refused.append,
     )
     assert [one.name for one in batch.done] == [f"{i:03}" for i in range(6)]
     reasons = {Path(one.name).name: one.reason for one in batch.refused}
     assert sorted(refused) == sorted(batch.refused)
     assert reasons.pop("cut_left.png").startswith(str(cut))
-    assert reasons == {
-        "hangs_left.png": "took longer than the limit of 8 s.",
-        "eats_left.png": "took more memory than the limit of 700 MB, 3 times.",
-        "leaves_left.png": "ended its worker with code 3, 3 times.",
-    }
+    assert reasons == {"leaves_left.png": "ended its worker with code 3, 3 times."}
     told = {one["frame"]: one["outcome"] for one in lines(tmp_path / "out")}
-    assert told["hangs"] == "timed out"
-    assert told["eats"] == told["leaves"] == "died"
+    assert told["leaves"] == "died"
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {f"{i:03}_depth.npz" for i in range(6)} | MANIFEST
 

@@ -21,7 +21,8 @@ from d3s.lab.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
 from d3s.lab.evaluate.tuned_twin import tuned_twin
 from d3s.lab.reproduce import fig_s5_synthetic_scenes
 from d3s.lab.reproduce.run import reproduce
-from d3s.tasks import Cluster, Limits, Processes, greeting, processes
+from d3s.tasks import Cluster, Processes
+from d3s.tasks import cluster as dask
 from killable import KillableCli
 from killers import Killer, kill_a_process
 from loopback import kill_a_worker, loopback, wait_until
@@ -34,7 +35,6 @@ pytestmark = [
 ]
 JOB = DepthJob(rig=RIG, method="bm", formats=("npz", "png"))
 MANIFEST = ("manifest.jsonl", "manifest.csv")
-LIMIT_S = float(os.environ.get("D3S_TEST_LIMIT_S", "8"))  # more on a busy machine
 
 
 def frames(folder: Path, count: int):
@@ -71,8 +71,8 @@ def test_a_cluster_writes_the_same_bytes(tmp_path, cluster):
 
 def test_a_cluster_is_asked_for_the_folders(tmp_path, cluster, monkeypatch):
     given = frames(tmp_path / "in", 2)
-    monkeypatch.setattr(greeting.node, "describe", poison_frames.describe_blind)
-    with pytest.raises(greeting.ClusterError, match=r"worker tcp.* does not see .*0000_left.png"):
+    monkeypatch.setattr(dask.worker, "describe", poison_frames.describe_blind)
+    with pytest.raises(dask.ClusterError, match=r"worker tcp.* does not see .*0000_left.png"):
         estimate_files(given, JOB, tmp_path / "out", workers=Cluster(cluster.address))
     assert not contents(tmp_path / "out")
 
@@ -80,11 +80,11 @@ def test_a_cluster_is_asked_for_the_folders(tmp_path, cluster, monkeypatch):
 def test_a_cluster_that_is_not_there_leaves_nothing(tmp_path):
     given = frames(tmp_path / "in", 2)
     nobody = Cluster("tcp://127.0.0.1:9", patience_s=1)
-    with pytest.raises(greeting.ClusterError, match="there is no Dask scheduler at"):
+    with pytest.raises(dask.ClusterError, match="there is no Dask scheduler at"):
         estimate_files(given, JOB, tmp_path / "out", workers=nobody)
     assert not (tmp_path / "out").exists()
     estimate_files(given[:1], JOB, tmp_path / "out")
-    with pytest.raises(greeting.ClusterError):
+    with pytest.raises(dask.ClusterError):
         estimate_files(given, JOB, tmp_path / "out", skip_done=True, workers=nobody)
     assert (tmp_path / "out" / "0000_depth.npz").exists()
 
@@ -135,7 +135,7 @@ def test_reproduce_has_the_same_figures_everywhere(tmp_path, cluster, monkeypatc
 
 def messy(folder: Path, count: int):
     frames(folder, count)
-    for name in ("hangs", "eats", "cut"):
+    for name in ("leaves", "cut"):
         write_views(folder / f"{name}_left.png", folder / f"{name}_right.png")
     cut = folder / "cut_left.png"
     cut.write_bytes(cut.read_bytes()[:300])
@@ -164,14 +164,11 @@ def test_workers_killed_again_and_again(tmp_path, monkeypatch, place):
             JOB,
             tmp_path / "out",
             workers=where,
-            limits=Limits(time_s=LIMIT_S, memory_bytes=700_000_000),
             progress=killer.begin,
         )
     assert killer.kills > 1
     reasons = {Path(one.name).name.split("_")[0]: one.reason for one in batch.refused}
-    assert set(reasons) == {"hangs", "eats", "cut"}, reasons
-    assert reasons["hangs"] == f"took longer than the limit of {LIMIT_S:g} s."
-    assert "took more memory than the limit of 700 MB" in reasons["eats"]
+    assert set(reasons) == {"leaves", "cut"}, reasons
     assert len(batch.done) == len(good)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
@@ -285,8 +282,3 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert one.returncode == 130
     assert "--skip-done" in told
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
-
-
-def test_the_number_of_tries_is_that_of_the_limits():
-    assert Limits().tries == 3
-    assert Limits().tries < processes._MOST_DEAD_STARTS

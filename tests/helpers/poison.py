@@ -32,20 +32,8 @@ def be_killed(_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wait_and_be_killed(seconds: float) -> None:
-    time.sleep(seconds)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def hang(seconds: float) -> None:
     time.sleep(seconds)
-
-
-def eat(size_bytes: int) -> int:
-    """Take memory and keep it for a while."""
-    held = b"\1" * size_bytes
-    time.sleep(60)
-    return len(held)
 
 
 def note_and_die_first(path: str) -> int:

@@ -1,20 +1,18 @@
 """Tasks on a Dask cluster on loopback: the same outcomes, and questions before the first task."""
 
 import time
-from pathlib import Path
 
 import pytest
 
 import poison
 from d3s.errors import InputError
-from d3s.tasks import Cluster, Kind, Limits, Outcome, Task, greeting, node, run
-from d3s.tasks.cluster import _Flood as Flood
+from d3s.tasks import Cluster, Kind, Outcome, Task, run, worker
+from d3s.tasks import cluster as dask
+from d3s.tasks.cluster import _Submitted as Submitted
 from loopback import loopback
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask's own threads and sockets
-
-MEGABYTE = 1_000_000
 
 
 @pytest.fixture(scope="module")
@@ -23,36 +21,26 @@ def cluster(tmp_path_factory):
         yield found
 
 
-def outcomes(tasks, where, **limits):
-    return {one.key: one for one in run(tasks, where, limits=Limits(**limits))}
+def outcomes(tasks, where):
+    return {one.key: one for one in run(tasks, where)}
 
 
-def test_outcomes_are_those_of_processes(cluster, tmp_path):
-    where = Cluster(cluster.address, notes=str(tmp_path))
+def test_outcomes_are_those_of_processes(cluster):
     tasks = [Task(str(number), poison.double, number) for number in range(30)]
-    bad = [
-        Task("refused", poison.refuse, "x"),
-        Task("failed", poison.fail, 1),
-        Task("hangs", poison.hang, 600),
-        Task("eats", poison.eat, 700 * MEGABYTE),
-    ]
-    found = outcomes([*tasks, *bad], where, time_s=10, memory_bytes=500 * MEGABYTE)
+    bad = [Task("refused", poison.refuse, "x"), Task("failed", poison.fail, 1)]
+    found = outcomes([*tasks, *bad], Cluster(cluster.address))
     assert all(found[one.key].result == 2 * one.job for one in tasks)
     told = {one.key: (found[one.key].kind, found[one.key].reason) for one in bad}
     assert told["refused"] == (Kind.REFUSED, "item=x must be there. Look for it.")
     assert told["failed"][0] == Kind.FAILED
-    assert told["hangs"] == (Kind.TIMED_OUT, "took longer than the limit of 10 s.")
-    assert told["eats"] == (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.")
-    assert not list(tmp_path.iterdir())  # no note is left
 
 
 @pytest.mark.slow
-def test_short_tasks_go_together_and_stop_no_other(cluster, tmp_path):
+def test_short_tasks_go_together_and_stop_no_other(cluster):
     """One that ends its worker without a word takes its group with it; the others are done."""
-    where = Cluster(cluster.address, notes=str(tmp_path))
     tasks = [Task(str(number), poison.double, number) for number in range(60)]
     tasks.insert(40, Task("leaves", poison.leave, 3))
-    found = outcomes(tasks, where)
+    found = outcomes(tasks, Cluster(cluster.address))
     bad = found.pop("leaves")
     assert bad.kind == Kind.DIED
     assert bad.reason.startswith("its worker died, 8 times; the last was tcp://127.0.0.1")
@@ -62,12 +50,12 @@ def test_short_tasks_go_together_and_stop_no_other(cluster, tmp_path):
 
 
 def test_size_of_groups_follows_the_time_of_tasks():
-    flood = Flood(None, Limits(), Cluster("tcp://127.0.0.1:8786"))
-    assert flood._group_size() == 1  # nothing is known
+    submitted = Submitted(None, Cluster("tcp://127.0.0.1:8786"))
+    assert submitted._group_size() == 1  # nothing is known
     for time_s, size in ((0.09, 4), (0.0, 16), (3.0, 1)):
         for _ in range(50):
-            flood._timed(Outcome(key="a", kind=Kind.DONE, time_s=time_s))
-        assert flood._group_size() == size
+            submitted._timed(Outcome(key="a", kind=Kind.DONE, time_s=time_s))
+        assert submitted._group_size() == size
 
 
 def test_workers_are_asked_for_folders_and_code(cluster, tmp_path, monkeypatch):
@@ -79,10 +67,10 @@ def test_workers_are_asked_for_folders_and_code(cluster, tmp_path, monkeypatch):
     threads = outcomes([Task("a", poison.variable, "D3S_THREADS")], where)
     assert threads["a"].result == "1"
     monkeypatch.setattr(greeting, "package_digest", lambda: "other")
-    with pytest.raises(greeting.ClusterError, match=r"worker tcp://127.* has other files of d3s"):
+    with pytest.raises(dask.ClusterError, match=r"worker tcp://127.* has other files of d3s"):
         outcomes([Task("a", poison.double, 1)], where)
     monkeypatch.setattr(greeting, "versions", lambda: {"d3s": "99"})
-    with pytest.raises(greeting.ClusterError, match=r"has d3s .*, and this is 99\. Install"):
+    with pytest.raises(dask.ClusterError, match=r"has d3s .*, and this is 99\. Install"):
         outcomes([Task("a", poison.double, 1)], where)
 
 
@@ -111,7 +99,7 @@ class FakeClient:
 
 
 def told(**changes):
-    return {**node.describe([], []), **changes}
+    return {**worker.describe([], []), **changes}
 
 
 @pytest.mark.parametrize(
@@ -123,27 +111,27 @@ def told(**changes):
         ("1", [{"tcp://w": KeyError("x")}], "worker tcp://w cannot answer: KeyError: 'x'"),
         (
             "1",
-            [{"tcp://w": greeting.versions()["d3s"]}, {"tcp://w": told(missing=["/data/a.png"])}],
+            [{"tcp://w": dask.versions()["d3s"]}, {"tcp://w": told(missing=["/data/a.png"])}],
             "worker tcp://w does not see /data/a.png as this machine does",
         ),
         (
             "1",
-            [{"tcp://w": greeting.versions()["d3s"]}, {"tcp://w": told(closed=["/out"])}],
+            [{"tcp://w": dask.versions()["d3s"]}, {"tcp://w": told(closed=["/out"])}],
             "worker tcp://w may not write to /out",
         ),
         (
             "1",
             [
-                {"tcp://w": greeting.versions()["d3s"]},
-                {"tcp://w": told(versions={**greeting.versions(), "numpy": "1.0"})},
+                {"tcp://w": dask.versions()["d3s"]},
+                {"tcp://w": told(versions={**dask.versions(), "numpy": "1.0"})},
             ],
             "worker tcp://w has numpy 1.0, and this is",
         ),
     ],
 )
 def test_differences_are_named_with_the_worker(version, answers, words):
-    with pytest.raises(greeting.ClusterError) as caught:
-        greeting.greet(FakeClient(version, answers))
+    with pytest.raises(dask.ClusterError) as caught:
+        dask.greet(FakeClient(version, answers))
     assert words in str(caught.value)
 
 
@@ -151,7 +139,7 @@ def test_addresses_without_a_scheduler_are_told_in_a_sentence():
     with pytest.raises(InputError, match="'nonsense://x' is no address of a scheduler"):
         outcomes([], Cluster("nonsense://x"))
     started = time.monotonic()
-    with pytest.raises(greeting.ClusterError, match="there is no Dask scheduler at tcp://127"):
+    with pytest.raises(dask.ClusterError, match="there is no Dask scheduler at tcp://127"):
         outcomes([], Cluster("tcp://127.0.0.1:9", patience_s=1))
     assert time.monotonic() - started < 20
 
@@ -160,22 +148,3 @@ def test_dask_is_an_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'd3s\[dask\]'"):
         outcomes([], Cluster("tcp://127.0.0.1:8786"))
-
-
-def test_notes_of_earlier_tries_decide(tmp_path):
-    rules = node.Rules("run", node.package_digest(), 2, None, None, str(tmp_path))
-    notes = node._Notes(rules, "a")
-    assert notes.read() == ([], 0.0)
-    notes.add(Kind.DIED, "took more memory than the limit of 1 GB")
-    notes.add_time(1.5)
-    notes.add_time(2.0)
-    earlier, spent_s = notes.read()
-    assert spent_s == 3.5
-    assert node._final(earlier, rules) is None
-    notes.add(Kind.DIED, "took more memory than the limit of 1 GB")
-    died = node._final(notes.read()[0], rules)
-    assert died.reason == "took more memory than the limit of 1 GB, 2 times."
-    notes.add(Kind.TIMED_OUT, "took longer than the limit of 1 s")
-    assert node._final(notes.read()[0], rules).kind == Kind.TIMED_OUT
-    notes.remove()
-    assert not list(Path(tmp_path).iterdir())

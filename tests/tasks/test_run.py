@@ -16,22 +16,17 @@ from d3s.errors import D3SError, InputError
 from d3s.tasks import (
     Here,
     Kind,
-    Limits,
     Outcome,
     Processes,
     Task,
     WorkerEndedError,
     place_of,
-    processes,
     run,
 )
-from d3s.tasks.memory import in_words, machine_bytes, memory_kills, process_bytes
-
-MEGABYTE = 1_000_000
 
 
-def outcomes(tasks, where, **limits) -> dict[str, Outcome]:
-    found = list(run(tasks, where, limits=Limits(**limits)))
+def outcomes(tasks, where) -> dict[str, Outcome]:
+    found = list(run(tasks, where))
     assert len({one.key for one in found}) == len(found)
     return {one.key: one for one in found}
 
@@ -57,13 +52,11 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
     bad = {
         "leaves": Task("leaves", poison.leave, 3),
         "killed": Task("killed", poison.be_killed, 0),
-        "hangs": Task("hangs", poison.hang, 600),
-        "eats": Task("eats", poison.eat, 900 * MEGABYTE),
         "third": Task("third", poison.note_and_die_first, str(tmp_path / "notes")),
     }
     good = [Task(str(number), poison.double, number) for number in range(20)]
     tasks = [*good[:5], *bad.values(), *good[5:]]
-    found = outcomes(tasks, Processes(2), time_s=8, memory_bytes=500 * MEGABYTE)
+    found = outcomes(tasks, Processes(2))
     assert all(found[one.key].result == 2 * one.job for one in good)
     assert found["third"].result == found["third"].tries == 3
     reasons = {key: (found[key].kind, found[key].reason, found[key].tries) for key in bad}
@@ -72,26 +65,10 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
         "leaves": (Kind.DIED, "ended its worker with code 3, 3 times.", 3),
         "killed": (
             Kind.DIED,
-            "was killed in its worker from outside, 10 times.",
+            "was killed in its worker, as happens when memory runs out, 10 times.",
             10,
         ),
-        "hangs": (Kind.TIMED_OUT, "took longer than the limit of 8 s.", 1),
-        "eats": (Kind.DIED, "took more memory than the limit of 500 MB, 3 times.", 3),
     }
-
-
-@pytest.mark.parametrize("counts", [range(100), [None] * 100])
-def test_a_kill_is_for_memory_if_the_kernel_says_so_or_the_worker_was_large(monkeypatch, counts):
-    told = iter(counts)
-    monkeypatch.setattr(processes, "memory_kills", lambda: next(told))
-    monkeypatch.setattr(processes, "process_bytes", lambda process: 10 * MEGABYTE)
-    limit = 15 * MEGABYTE  # of which 10 is more than half
-    found = outcomes(
-        [Task("killed", poison.wait_and_be_killed, 0.7)], Processes(1), memory_bytes=limit
-    )
-    assert found["killed"].reason == (
-        "was killed in its worker, as happens when memory runs out, 3 times."
-    )
 
 
 def test_worker_has_one_thread_and_answers_for_nothing_that_is_printed():
@@ -162,29 +139,3 @@ def test_place_of_a_number():
     for wrong in (0, -1, 1.5, "2", 5000):
         with pytest.raises(InputError, match=r"workers=.* must be a whole number from 1 to 1024"):
             place_of(wrong)
-
-
-def test_limits_that_cannot_be():
-    for name in ("tries", "time_s", "memory_bytes"):
-        with pytest.raises(InputError, match=f"{name}=0 must be above 0"):
-            Limits(**{name: 0})
-
-
-def test_memory_of_this_process_and_of_nobody():
-    assert 10 * MEGABYTE < process_bytes(os.getpid()) < machine_bytes()
-    assert process_bytes(2**22 + 1) == 0
-    assert memory_kills() is None or memory_kills() >= 0
-    assert [in_words(size) for size in (5e6, 512e6, 2.5e9, 64e9)] == [
-        "5 MB",
-        "512 MB",
-        "2.5 GB",
-        "64 GB",
-    ]
-
-
-@pytest.mark.slow
-def test_many_small_tasks_take_no_more_memory():
-    tasks = (Task(str(number), poison.double, number) for number in range(20_000))
-    before = process_bytes(os.getpid())
-    assert sum(one.kind == Kind.DONE for one in run(tasks, Processes(2))) == 20_000
-    assert process_bytes(os.getpid()) - before < 20 * MEGABYTE

@@ -15,7 +15,7 @@ from d3s.files.raw import path_text
 from d3s.frames import Refused
 from d3s.registry import registered
 from d3s.rig import Rig
-from d3s.tasks import Cluster, Kind, Limits, Outcome, Task, Workers, place_of, run
+from d3s.tasks import Cluster, Kind, Outcome, Task, Workers, place_of, run
 from d3s.types import Progress
 
 _TABLE = "distances.csv"
@@ -48,7 +48,6 @@ def calibrate_folders(
     *,
     settings: Mapping[str, Any] | None = None,
     workers: Workers = None,
-    limits: Limits | None = None,
     overwrite: bool = False,
     skip_done: bool = False,
     progress: Progress | None = None,
@@ -56,34 +55,11 @@ def calibrate_folders(
 ) -> Calibrations:
     """Calibrate many cameras; each rig file and report is written as soon as it is made.
 
-    Parameters
-    ----------
-    folders
-        Folders of captures, one for each camera; their names name the rigs.
-    output
-        Folder for rig files and reports.
-    settings
-        Arguments of `d3s.calibrate` for all cameras, as JSON holds them; `design` is the path of a
-        rig file.
-    workers
-        Number of processes; one for each core if left out. Or a place of `d3s.tasks`.
-    limits
-        Tries, time and memory of each camera in other processes.
-    overwrite
-        Whether earlier results may be replaced.
-    skip_done
-        Whether folders whose report is there are left alone.
-    progress
-        Called with (cameras done, cameras in all).
-    on_refused
-        Called with each folder that is refused, and why, as it happens.
-
-    Raises
-    ------
-    InputError
-        When two folders have one name.
-    OutputError
-        When results are there already, or cannot be written.
+    Folders of captures, one for each camera, name the rigs: two of one name are an `InputError`.
+    `settings` are arguments of `d3s.calibrate` for all, as JSON holds them; `design` is the path of
+    a rig file. With `skip_done`, folders whose report is there are left alone; otherwise results
+    that are there are an `OutputError`, unless `overwrite`. `workers` and the others are those of
+    `estimate_files`.
     """
     target = Path(os.path.abspath(os.fsdecode(output)))  # noqa: PTH100 - workers may be elsewhere
     jobs = _jobs(folders, target, settings or {}, overwrite or skip_done)
@@ -101,7 +77,7 @@ def calibrate_folders(
         where = where.seeing([f"{job['folder']}/{_TABLE}" for job in to_do.values()], [str(target)])
     tasks = [Task(name, calibrate_folder, job) for name, job in to_do.items()]
     done, refused = {}, {}
-    with closing(run(tasks, where, limits=limits or Limits())) as outcomes:
+    with closing(run(tasks, where)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
             if outcome.kind == Kind.DONE:
                 done[outcome.key] = _calibrated(outcome.result)
@@ -119,13 +95,7 @@ def calibrate_folders(
 
 
 def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Calibrate one camera, and write its rig file and its report; returns what was written.
-
-    Parameters
-    ----------
-    job
-        Folder of captures, files to write, and arguments of `d3s.calibrate`.
-    """
+    """Calibrate one camera, and write its rig file and its report; returns what was written."""
     settings = dict(job["settings"])
     design = settings.pop("design", None)
     rig_file, page = Path(job["rig"]), Path(job["report"])

@@ -1,33 +1,26 @@
 """Depth maps of many frames, written to a folder: here, in processes, or on a cluster."""
 
 import os
-from array import array
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from d3s.atomic import make_folder
-from d3s.batch.ahead import read_ahead
-from d3s.batch.done_before import DoneBefore, check_targets, found_record, places_of
-from d3s.batch.frame import Plan, described, make_frame, record_of, text_of
+from d3s.batch.frame import FrameMaker, described, make_frame, read_ahead, text_of
 from d3s.batch.inputs import AnyFrame, SourceFrame
-from d3s.batch.job import DepthJob
-from d3s.batch.manifest import FOUND, Manifest
-from d3s.batch.results import Batch, Done
-from d3s.errors import OutputError
+from d3s.batch.job import STORE, ZARR, DepthJob
+from d3s.batch.manifest import FIGURES, FOUND, WHOLE, Batch, Done, Manifest
+from d3s.errors import D3SError, InputError, OutputError
+from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
+from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
-from d3s.frames import Refused
-from d3s.tasks import Cluster, Here, Kind, Limits, Outcome, Task, Where, Workers, place_of, run
-from d3s.types import FloatArray, Progress
-
-_NO_LIMITS = Limits()
-_NO_LINE = -1  # a frame that is not done in this run
+from d3s.frames import Frame, Refused
+from d3s.tasks import Cluster, Here, Kind, Outcome, Task, Where, Workers, place_of, run
+from d3s.types import Progress
 
 
 def estimate_files(
@@ -38,15 +31,14 @@ def estimate_files(
     overwrite: bool = False,
     skip_done: bool = False,
     workers: Workers = 1,
-    limits: Limits = _NO_LIMITS,
     progress: Progress | None = None,
     on_refused: Callable[[Refused], None] | None = None,
 ) -> Batch:
     """Estimate the depth of many frames, and write each depth map as soon as it is made.
 
     A frame that cannot be read, or whose views are swapped, is refused, and the next one begun. A
-    frame that dies with its worker three times, or takes too long, is refused as well. Results have
-    the same bytes wherever they are made. With several frames, manifest.jsonl and manifest.csv in
+    frame that dies with its worker three times is refused as well. Results have the same bytes
+    wherever they are made. With several frames, manifest.jsonl and manifest.csv in
     the folder tell the outcome and the figures of each.
 
     Parameters
@@ -65,8 +57,6 @@ def estimate_files(
     workers
         Number of processes, each with one thread. 1 is this process, with as many threads as it
         has; None is one process for each core. Or a place of `d3s.tasks`, such as a Dask cluster.
-    limits
-        Tries, time and memory of each frame in other processes.
     progress
         Called with (frames done, frames in all).
     on_refused
@@ -79,32 +69,40 @@ def estimate_files(
         when a file cannot be written: the results until then stay.
     """
     folder = Path(os.fsdecode(output))
-    plan = Plan(job=job, folder=folder, overwrite=overwrite or skip_done)
+    maker = FrameMaker(job, folder, overwrite or skip_done)
     with ExitStack() as stack:
         if not os.path.lexists(folder):  # no error for an impossible name
             stack.callback(_remove_if_empty, folder)
         make_folder(folder)
-        check_targets(frames, job, folder, plan.overwrite)
+        _check_targets(frames, job, folder, maker.overwrite)
+        stack.callback(maker.close)
         manifest = stack.enter_context(closing(Manifest(folder, job)))
         note = manifest.check_settings() if skip_done else ""
-        if plan.store is not None and overwrite:
-            plan.store.remove()
-        places = places_of(frames, plan)
-        before = DoneBefore(plan, manifest, places) if skip_done else None
-        is_done = [before is not None and before.has(one) for one in frames]
-        to_do = array("q", (number for number, done in enumerate(is_done) if not done))
-        skipped = array("q", (number for number, done in enumerate(is_done) if done))
+        if maker.store is not None and overwrite:
+            maker.store.remove()
+        places = _places_of(frames, maker)
+        whole = set(_whole(frames, maker, manifest, places)) if skip_done else set()
+        to_do = [number for number in range(len(frames)) if number not in whole]
         where = place_of(workers, tasks=len(to_do))
-        results = _Results(plan, frames, manifest if len(frames) > 1 else None, on_refused)
-        stack.callback(plan.clear_leftovers)
-        results.begin(skipped, to_do, where)
-        work = _outcomes(frames, to_do, plan, places, where, limits)
+        results = _Results(maker, frames, manifest if len(frames) > 1 else None, on_refused)
+        stack.callback(maker.clear_leftovers)
+        manifest.begin(_place_words(where), len(to_do))
+        for number in sorted(whole):
+            results.add_whole(number)
+        work = _outcomes(frames, to_do, maker, places, where)
         outcomes = stack.enter_context(closing(work))
         for number, outcome in enumerate(outcomes, 1):
             results.add(outcome)
             if progress is not None:
-                progress(len(skipped) + number, len(frames))
-    return results.batch([frames[number].name for number in skipped], note)
+                progress(len(whole) + number, len(frames))
+    return Batch(
+        done=tuple(results.done[number] for number in sorted(results.done)),
+        refused=tuple(results.refused[number] for number in sorted(results.refused)),
+        skipped=tuple(frames[number].name for number in sorted(whole)),
+        drift=results.drift(),
+        remarks=(note,) if note else (),
+        manifest=manifest.path if len(frames) > 1 else None,
+    )
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -115,38 +113,37 @@ def _remove_if_empty(folder: Path) -> None:
 def _outcomes(
     frames: Sequence[AnyFrame],
     to_do: Sequence[int],
-    plan: Plan,
+    maker: FrameMaker,
     places: dict[str, int],
     where: Where,
-    limits: Limits,
 ) -> Generator[Outcome, None, None]:
     """Outcomes of frames, as they come; keys are the numbers of the frames."""
     if not to_do:
         return
     if isinstance(where, Here):
-        yield from _outcomes_here(frames, to_do, plan, places)
+        yield from _outcomes_here(frames, to_do, maker, places)
         return
-    path = plan.save()
+    path = maker.save()
     if isinstance(where, Cluster):
         where = where.seeing(*_seen((frames[number] for number in to_do), path.parent))
     work = partial(make_frame, os.fspath(path))
     tasks = (
         Task(str(number), work, _absolute(described(frames[number], places))) for number in to_do
     )
-    yield from run(tasks, where, limits=limits)
+    yield from run(tasks, where)
 
 
 def _outcomes_here(
-    frames: Sequence[AnyFrame], to_do: Sequence[int], plan: Plan, places: dict[str, int]
+    frames: Sequence[AnyFrame], to_do: Sequence[int], maker: FrameMaker, places: dict[str, int]
 ) -> Generator[Outcome, None, None]:
     """Outcomes of frames in this process: the next one is read while one is estimated."""
     # The thread that reads has descriptions of its own: one iterator cannot serve two threads.
-    reading = (plan.reader.read(described(frames[number], places)) for number in to_do)
-    with closing(plan.reader), closing(read_ahead(reading, meanwhile=_load_compiler)) as read:
+    reading = (maker.read(described(frames[number], places)) for number in to_do)
+    with closing(read_ahead(reading, meanwhile=_load_compiler)) as read:
         yield from run(
             Task(
                 str(number),
-                lambda frame: record_of(plan, next(read), frame),
+                lambda frame: maker.make(frame, next(read)),
                 described(frames[number], places),
             )
             for number in to_do
@@ -181,38 +178,26 @@ def _seen(frames: Iterable[AnyFrame], folder: Path) -> tuple[list[str], list[str
 
 @dataclass
 class _Results:
-    """Results so far, and the manifest that has them."""
+    """Results so far, which go to the manifest of several frames; by the numbers of the frames."""
 
-    plan: Plan
+    maker: FrameMaker
     frames: Sequence[AnyFrame]
     manifest: Manifest | None
     on_refused: Callable[[Refused], None] | None
-    done: dict[int, Done] = field(default_factory=dict)  # if there is no manifest
+    done: dict[int, Done] = field(default_factory=dict)
     refused: dict[int, Refused] = field(default_factory=dict)
+    samples: dict[int, DriftSample] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        # Of a frame, memory holds two places: numbers in files and arrays, and no object.
-        self._lines = array("q", [_NO_LINE]) * len(self.frames)
-        self._samples: FloatArray | None = None
-        self._count = 0
-
-    def begin(self, skipped: Sequence[int], to_do: Sequence[int], where: Where) -> None:
-        """Note the run; frames that are whole and have no line get one."""
+    def add_whole(self, number: int) -> None:
+        """Add a frame that is whole; it gets a line if it has none."""
         if self.manifest is None:
             return
-        is_begun = bool(to_do)
-        if to_do:
-            self.manifest.begin(_place_words(where), len(to_do))
-        for number in skipped:
-            frame = self.frames[number]
-            earlier = self.manifest.last(frame.name)
-            if earlier is not None and earlier.is_whole:
-                self._add_sample(number, earlier.drift)
-                continue
-            if not is_begun:
-                self.manifest.begin(_place_words(where), 0)
-                is_begun = True
-            record = found_record(self.plan, frame)
+        frame = self.frames[number]
+        earlier = self.manifest.earlier.get(frame.name)
+        if earlier is not None and earlier["outcome"] in WHOLE:
+            self._add_sample(number, earlier.get("drift"))
+        else:
+            record = _found_record(self.maker, frame)
             self.manifest.add(frame.name, _inputs(frame), FOUND, record)
 
     def add(self, outcome: Outcome) -> None:
@@ -224,72 +209,44 @@ class _Results:
             When its results could not be written: the next frame would meet that too.
         """
         number = int(outcome.key)
-        files = self.frames[number]
+        frame = self.frames[number]
         if outcome.kind == Kind.DONE:
-            record = outcome.result
-            self._count += 1
-            self._add_sample(number, record["drift"])
-            place = self._tell(files, outcome, record)
-            if place is None:
-                self.done[number] = Done.from_record(record, self.plan.folder)
-            else:
-                self._lines[number] = place
+            self._add_sample(number, outcome.result["drift"])
+            self.done[number] = Done.from_record(outcome.result, self.maker.folder)
+            self._tell(frame, outcome, outcome.result)
             return
         if outcome.error == OutputError.__name__:
             raise self._with_words(outcome.reason) from outcome.exception
-        refused = Refused(_refused_name(files), outcome.reason)
+        refused = Refused(_refused_name(frame), outcome.reason)
         self.refused[number] = refused
-        self._tell(files, outcome, {"reason": outcome.reason, "trace": outcome.trace or None})
+        self._tell(frame, outcome, {"reason": outcome.reason, "trace": outcome.trace or None})
         if self.on_refused is not None:
             self.on_refused(refused)
 
-    def batch(self, skipped: list[str], note: str) -> Batch:
-        """Outcomes in the order of the frames."""
-        done: Sequence[Done] = tuple(self.done.values())
-        if self.manifest is not None and self._count:
-            lines = array("q", (place for place in self._lines if place != _NO_LINE))
-            done = self.manifest.done(lines)
-        return Batch(
-            done=done,
-            refused=tuple(self.refused[number] for number in sorted(self.refused)),
-            skipped=tuple(skipped),
-            drift=self._drift(),
-            remarks=(note,) if note else (),
-            manifest=None if self.manifest is None else self.manifest.path,
-        )
+    def drift(self) -> Drift | None:
+        """Drift of the camera that all frames together show, in their order."""
+        watch = DriftWatch()
+        for number in sorted(self.samples):
+            frame = self.frames[number]
+            watch.add_sample(path_text(frame.name or frame.left.name), self.samples[number])
+        return watch.drift() if self.samples else None
 
     def _add_sample(self, number: int, drift: Sequence[Any] | None) -> None:
-        if drift is None:
-            return
-        if self._samples is None:
-            self._samples = np.full((len(self.frames), 9), np.nan)
-        values, sigmas, held_px = drift
-        self._samples[number] = (*values, *sigmas, held_px)
+        if drift is not None:
+            self.samples[number] = DriftSample(*drift)
 
-    def _drift(self) -> Drift | None:
-        """Drift of the camera that all frames together show, in their order."""
-        if self._samples is None:
-            return None
-        watch = DriftWatch()
-        for number in np.flatnonzero(np.isfinite(self._samples[:, -1])).tolist():
-            files, row = self.frames[number], self._samples[number].tolist()
-            name = path_text(files.name or files.left.name)
-            watch.add_sample(name, DriftSample(row[:4], row[4:8], row[8]))
-        return watch.drift()
-
-    def _tell(self, files: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> int | None:
-        """Add a line to the manifest, if there is one; returns its place."""
-        if self.manifest is None:
-            return None
-        values = {name: value for name, value in values.items() if name != "name"}
-        values["tries"] = outcome.tries
-        return self.manifest.add(files.name, _inputs(files), outcome.kind.value, values)
+    def _tell(self, frame: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> None:
+        """Add a line to the manifest, if there is one."""
+        if self.manifest is not None:
+            told = {name: value for name, value in values.items() if name != "name"}
+            told["tries"] = outcome.tries
+            self.manifest.add(frame.name, _inputs(frame), outcome.kind.value, told)
 
     def _with_words(self, reason: str) -> OutputError:
         """Error that ends the batch."""
-        words = "Nothing is finished."
-        if self._count:
-            words = f"{self._count} frames before it are finished. --skip-done goes on from there."
+        words, count = "Nothing is finished.", len(self.done)
+        if count:
+            words = f"{count} frames before it are finished. --skip-done goes on from there."
         return OutputError(f"{reason} {words}")
 
 
@@ -308,3 +265,121 @@ def _place_words(where: Where) -> str:
     if isinstance(where, Cluster):
         return f"Dask cluster at {where.address}"
     return f"{where.count} processes"
+
+
+# Results that are there before -------------------------------------------------------------------
+
+
+def _whole(
+    frames: Sequence[AnyFrame], maker: FrameMaker, manifest: Manifest, places: dict[str, int]
+) -> Iterator[int]:
+    """Numbers of the frames whose results are whole.
+
+    Every file is written whole or not at all, so a frame is whole if all its files are there, and
+    its mark in the array of all frames. A format that cannot hold a frame is not missing: the
+    manifest says so.
+    """
+    names = set(os.listdir(maker.folder))  # noqa: PTH208 - names only, for many frames
+    finished = set() if maker.store is None else maker.store.finished()
+    for number, frame in enumerate(frames):
+        if maker.store is not None and places.get(frame.name) not in finished:
+            continue
+        targets = maker.job.targets(frame.name, maker.folder)
+        earlier = manifest.earlier.get(frame.name, {})
+        files = earlier.get("files") if earlier.get("outcome") in WHOLE else None
+        if names.issuperset(path.name for path in targets.values()) or (
+            files and names.issuperset(files)
+        ):
+            yield number
+
+
+def _places_of(frames: Sequence[AnyFrame], maker: FrameMaker) -> dict[str, int]:
+    """Places of frames in the array of all frames, which is made if it is not there.
+
+    Frames that are there keep their places, and others come after them.
+    """
+    if maker.store is None:
+        return {}
+    places = maker.store.places()
+    for frame in frames:
+        places.setdefault(frame.name, len(places))
+    fields = maker.job.as_json()
+    attributes = {name: fields[name] for name in ("rig", "method", "options")}
+    maker.store.create(list(places), _first_shape(frames, maker), attributes)
+    return places
+
+
+def _found_record(maker: FrameMaker, frame: AnyFrame) -> dict[str, Any]:
+    """Figures of a frame that is whole but in no manifest: by its NPZ file, if it has one."""
+    targets = maker.job.targets(frame.name, maker.folder)
+    names = [path.name for path in targets.values() if os.path.lexists(path)]
+    figures: dict[str, Any] = dict.fromkeys(FIGURES)
+    if "npz" in targets:
+        with suppress(D3SError):  # of another program, or damaged since: there are no figures
+            figures |= summarise(DepthMap.load(targets["npz"]))._asdict()
+    return {**figures, "files": names + [STORE] * (maker.store is not None)}
+
+
+def _check_targets(
+    frames: Sequence[AnyFrame], job: DepthJob, folder: Path, may_replace: bool
+) -> None:
+    """Refuse to replace an input at all, and earlier results unless `may_replace`.
+
+    An `OutputError` names the first file that is in the way.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{folder} cannot be written to. Choose a folder you may write to.")
+    there = set(os.listdir(folder))  # noqa: PTH208 - names only, for many frames
+    if not there:
+        return
+    first, count = None, 0
+    for path in _taken(frames, job, folder, there):
+        first, count = first or path, count + 1
+        if path.name != STORE and path.is_dir():
+            raise OutputError(
+                f"{path_text(path)} is a folder, where a result should go. Remove it."
+            )
+    if first is None:
+        return
+    _check_inputs(frames, _taken(frames, job, folder, there))
+    if not may_replace:
+        others = f", and {count - 1} more results" if count > 1 else ""
+        raise OutputError(
+            f"{path_text(first)} exists{others}. Choose another folder; or replace them: "
+            "--force on the command line, overwrite=True in Python; or go on where an earlier run "
+            "was stopped: --skip-done, skip_done=True."
+        )
+
+
+def _taken(
+    frames: Sequence[AnyFrame], job: DepthJob, folder: Path, there: set[str]
+) -> Iterator[Path]:
+    """Results of frames that are there already."""
+    for frame in frames:
+        for path in job.targets(frame.name, folder).values():
+            if path.name in there:
+                yield path
+    if ZARR in job.formats and STORE in there:
+        yield folder / STORE
+
+
+def _check_inputs(frames: Sequence[AnyFrame], taken: Iterable[Path]) -> None:
+    inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
+    own = next((path for path in taken if os.path.realpath(path) in inputs), None)
+    if own is not None:
+        raise OutputError(
+            f"{path_text(own)} is one of the inputs. Choose another folder for results."
+        )
+
+
+def _first_shape(frames: Sequence[AnyFrame], maker: FrameMaker) -> tuple[int, int]:
+    """Rows and columns of the first frame that can be read."""
+    for frame in frames:
+        outcome, _ = maker.read(described(frame, {}))
+        if isinstance(outcome, Frame):
+            try:
+                rows, cols = outcome.pair(maker.job.rig)[0].shape
+            except D3SError:
+                continue
+            return rows, cols
+    raise InputError("no frame can be read, and the array of all frames needs their size.")

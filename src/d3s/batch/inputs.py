@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from d3s.batch.reading import open_frames
 from d3s.errors import D3SError, InputError
 from d3s.files.raw import path_text
-from d3s.frames import FoundFiles, FrameFiles, Refused, find_frames
-from d3s.frames.sources import RECORDING_SUFFIX, VIDEO_SUFFIXES
-from d3s.frames.zarr_frames import is_zarr
+from d3s.frames import FoundFiles, FrameFiles, Refused, Source, find_frames
+from d3s.frames.sources import RECORDING_SUFFIX, VIDEO_SUFFIXES, SourceOptions, open_source
+from d3s.frames.zarr_frames import ZarrSource, is_zarr
+from d3s.rig import Rig
 
 
 class SourceFrame(NamedTuple):
@@ -32,7 +32,7 @@ AnyFrame = FrameFiles | SourceFrame
 """A frame of files, or of something that holds many."""
 
 
-class Found(NamedTuple):
+class FoundInputs(NamedTuple):
     """Frames to work on, inputs that cannot be used, and files that are no views."""
 
     frames: tuple[AnyFrame, ...]
@@ -45,7 +45,7 @@ def find_inputs(
     *,
     one_file_each: bool = False,
     side_by_side: bool = False,
-) -> Found:
+) -> FoundInputs:
     """Find the frames in files, folders, recordings, videos and Zarr arrays, in any number.
 
     Files, and up to two folders, are paired as by `find_frames`. Of three folders and more, each
@@ -79,6 +79,19 @@ def find_inputs(
     return _joined(groups)
 
 
+def open_frames(
+    path: str, *, rig: Rig | None = None, side_by_side: bool = False, linear: bool | None = None
+) -> Source:
+    """Open a recording, a video or a Zarr array.
+
+    The rig splits or rectifies frames of videos and arrays, unless they are `side_by_side`;
+    `linear` says whether integers of videos are proportional to intensity, None as `load_pair`.
+    """
+    if is_zarr(path):
+        return ZarrSource(path, rig=rig, side_by_side=side_by_side)
+    return open_source(path, rig, SourceOptions(side_by_side=side_by_side, linear=linear))
+
+
 def is_source(path: Path) -> bool:
     """Whether a path is a recording, a video or a Zarr array, by its name or its content."""
     return path.suffix.lower() in (RECORDING_SUFFIX, *VIDEO_SUFFIXES) or is_zarr(path)
@@ -96,45 +109,47 @@ def _expanded(inputs: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
         yield from map(Path, found)
 
 
-def _of_files(paths: list[Path], one_file_each: bool) -> list[Found]:
+def _of_files(paths: list[Path], one_file_each: bool) -> list[FoundInputs]:
     if len(paths) < 3 or not all(path.is_dir() for path in paths):
-        return [Found(*find_frames(paths, one_file_each=one_file_each))]
+        return [FoundInputs(*find_frames(paths, one_file_each=one_file_each))]
     found = []
     for path in paths:
         try:
             group = find_frames([path], one_file_each=one_file_each)
         except InputError as error:
-            found.append(Found((), (Refused(path_text(path), str(error)),)))
+            found.append(FoundInputs((), (Refused(path_text(path), str(error)),)))
         else:
             found.append(_prefixed(group, path.resolve().name))
     return found
 
 
-def _prefixed(group: FoundFiles, folder: str) -> Found:
+def _prefixed(group: FoundFiles, folder: str) -> FoundInputs:
     frames = tuple(
         frame._replace(name=f"{folder}_{frame.name}" if frame.name else folder)
         for frame in group.frames
     )
-    return Found(frames, group.refused, group.ignored)
+    return FoundInputs(frames, group.refused, group.ignored)
 
 
-def _of_source(path: Path, prefix: str, side_by_side: bool) -> Found:
+def _of_source(path: Path, prefix: str, side_by_side: bool) -> FoundInputs:
     """Frames of a recording, a video or an array; one that cannot be opened is refused."""
     if not os.path.lexists(path):
         reason = f"{path_text(path)}: there is no such file. Check the name."
-        return Found((), (Refused(path_text(path), reason),))
+        return FoundInputs((), (Refused(path_text(path), reason),))
     try:
         with open_frames(os.fspath(path), side_by_side=side_by_side) as source:
             count = source.frame_count
     except D3SError as error:
-        return Found((), (Refused(path_text(path), str(error)),))
+        return FoundInputs((), (Refused(path_text(path), str(error)),))
     if count is None:
         reason = "does not say how many frames it has. Convert it first: d3s convert."
-        return Found((), (Refused(path_text(path), reason),))
-    return Found(tuple(SourceFrame(f"{prefix}{place:06d}", path, place) for place in range(count)))
+        return FoundInputs((), (Refused(path_text(path), reason),))
+    return FoundInputs(
+        tuple(SourceFrame(f"{prefix}{place:06d}", path, place) for place in range(count))
+    )
 
 
-def _joined(groups: Iterable[Found]) -> Found:
+def _joined(groups: Iterable[FoundInputs]) -> FoundInputs:
     """Keep the first of several frames of one name, and refuse the others."""
     groups = list(groups)
     kept: dict[str, AnyFrame] = {}
@@ -147,4 +162,4 @@ def _joined(groups: Iterable[Found]) -> Found:
         else:
             kept[frame.name] = frame
     ignored = tuple(path for group in groups for path in group.ignored)
-    return Found(tuple(kept.values()), tuple(refused), ignored)
+    return FoundInputs(tuple(kept.values()), tuple(refused), ignored)

@@ -40,28 +40,11 @@ def write_frame(
     unit_m: float | None,
     overwrite: bool,
 ) -> Written:
-    """Write the files of a frame.
+    """Write the files of a frame, by format as `DepthJob.targets` names them.
 
     A format that cannot hold the depths is left out, with the reason. If a place cannot be written,
-    no new file of the frame stays, and the error is raised.
-
-    Parameters
-    ----------
-    found
-        Depth map to write.
-    title
-        Title of the figure.
-    targets
-        Files by format, as `DepthJob.targets` names them.
-    unit_m
-        Unit of the PNG in metres; None for millimetres, or another unit if they do not fit.
-    overwrite
-        Whether earlier results may be replaced.
-
-    Raises
-    ------
-    OutputError
-        When a file cannot be written.
+    no new file of the frame stays, and an `OutputError` is raised. `unit_m` is the unit of the PNG;
+    None for millimetres, or another unit if they do not fit.
     """
     new = [path for path in targets.values() if not os.path.lexists(path)]
     result = Written()

@@ -30,13 +30,7 @@ _UNFINISHED = ".partial"  # end of the names under which zarr writes
 
 
 class DepthStore:
-    """Zarr group with the depth maps of many frames, each at its place.
-
-    Parameters
-    ----------
-    path
-        Folder of the group.
-    """
+    """Zarr group in a folder with the depth maps of many frames, each at its place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,21 +38,10 @@ class DepthStore:
     def create(
         self, names: Sequence[str], shape: tuple[int, int], attributes: dict[str, Any]
     ) -> None:
-        """Create the group, or make room for further frames in it.
+        """Create the group for frames of these names, or make room for further frames in it.
 
-        Parameters
-        ----------
-        names
-            Names of the frames, by place.
-        shape
-            Rows and columns of every frame.
-        attributes
-            Rig, method and options, as JSON holds them.
-
-        Raises
-        ------
-        OutputError
-            When there is a group with frames of another size.
+        `attributes` are rig, method and options, as JSON holds them. A group with frames of another
+        size is an `OutputError`.
         """
         import zarr
 
@@ -88,13 +71,7 @@ class DepthStore:
             raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
 
     def remove(self) -> None:
-        """Remove the group, if it is one of ours.
-
-        Raises
-        ------
-        OutputError
-            When something else has its name.
-        """
+        """Remove the group; anything else of its name is an `OutputError`."""
         if os.path.lexists(self.path):
             if not self._is_there:
                 raise OutputError(f"{self.path} is no array of d3s. Choose another folder.")
@@ -119,21 +96,9 @@ class DepthStore:
                     (self.path / layer / name).unlink(missing_ok=True)
 
     def write(self, place: int, depth_map: DepthMap) -> None:
-        """Write the depth map of a frame; its mark in `done` comes last.
+        """Write the depth map of a frame to its place; its mark in `done` comes last.
 
-        Parameters
-        ----------
-        place
-            Place of the frame.
-        depth_map
-            Depth map to write.
-
-        Raises
-        ------
-        InputError
-            When the frame has another size than the others.
-        OutputError
-            When a chunk cannot be written.
+        A frame of another size than the others is an `InputError`.
         """
         depth = self._group["depth_m"]
         if depth_map.depth_m.shape != depth.shape[1:]:

@@ -9,7 +9,7 @@ from d3s.cli.output import value_of
 from d3s.cli.units import has_unit, length_m
 
 if TYPE_CHECKING:
-    from d3s.batch.inputs import Found
+    from d3s.batch.inputs import FoundInputs
     from d3s.rig import Rig
 
 PAPER = "paper"
@@ -25,7 +25,9 @@ class Numbers(NamedTuple):
     disparity_offset_px: float | None
 
 
-def chosen_rig(rig: str | None, numbers: Numbers, found: "Found") -> "tuple[Rig, tuple[str, ...]]":
+def chosen_rig(
+    rig: str | None, numbers: Numbers, found: "FoundInputs"
+) -> "tuple[Rig, tuple[str, ...]]":
     """Camera, and remarks on it.
 
     Parameters
@@ -103,7 +105,7 @@ def _no_camera() -> typer.BadParameter:
     )
 
 
-def _attached(found: "Found") -> "Rig | None":
+def _attached(found: "FoundInputs") -> "Rig | None":
     """Rig that is attached to all recordings; None if there is none."""
     from d3s.camera.recording import Recording
     from d3s.errors import InputError
@@ -121,7 +123,7 @@ def _attached(found: "Found") -> "Rig | None":
     return rigs[0] if rigs else None
 
 
-def _beside(found: "Found") -> Path | None:
+def _beside(found: "FoundInputs") -> Path | None:
     """Calibration file in the folder of all views; None if there is none."""
     folders = {one.left.parent for one in found.frames if one.right is not None}
     if len(folders) != 1:

@@ -164,20 +164,6 @@ def depth(
         ),
     ] = None,
     scheduler: Scheduler = None,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", help="Give up a frame after this time, with several workers."
-        ),
-    ] = 600.0,
-    memory_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GB",
-            help="And a worker above so much memory; its share of the machine if left.",
-            show_default=False,
-        ),
-    ] = None,
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Go on where an earlier run was stopped.")
     ] = False,
@@ -233,7 +219,6 @@ def depth(
             overwrite=force,
             skip_done=skip_done,
             workers=place,
-            limits=_limits(time_limit, memory_limit),
             progress=progress,
             on_refused=failures.add,
         )
@@ -251,17 +236,6 @@ def _place(workers: int | None, scheduler: str | None, frames: int) -> "tasks.Wo
         # A worker takes some seconds to start, which a few frames do not pay back.
         return max(1, min(allowed_cores(), frames // _FRAMES_A_WORKER))
     return chosen_place(workers, scheduler)
-
-
-def _limits(time_limit_s: float, memory_limit_gb: float | None) -> "tasks.Limits":
-    from d3s.tasks import Limits
-
-    with value_of("--time-limit"):
-        limits = Limits(time_s=time_limit_s)
-    if memory_limit_gb is None:
-        return limits
-    with value_of("--memory-limit"):
-        return Limits(time_s=time_limit_s, memory_bytes=int(1e9 * memory_limit_gb))
 
 
 @contextmanager

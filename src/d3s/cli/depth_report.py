@@ -14,7 +14,7 @@ from d3s.cli.start import seconds_since_start
 
 if TYPE_CHECKING:
     from d3s.batch import Batch, Done
-    from d3s.batch.inputs import Found
+    from d3s.batch.inputs import FoundInputs
 
 _MOST_REMARKS = 3
 _NUMBER = re.compile(r"-?\d[\d.]*")
@@ -22,7 +22,7 @@ _MOST_LETTERS = 24  # of a name that is not cut in the table
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
 
 
-def exit_code(found: "Found", batch: "Batch") -> int:
+def exit_code(found: "FoundInputs", batch: "Batch") -> int:
     """Exit code of the command."""
     refused = len(found.refused) + len(batch.refused)
     usable = len(batch.done) - len(batch.empty) + len(batch.skipped)
@@ -32,7 +32,7 @@ def exit_code(found: "Found", batch: "Batch") -> int:
 
 
 def print_outcomes(
-    found: "Found",
+    found: "FoundInputs",
     batch: "Batch",
     output: Path,
     *,

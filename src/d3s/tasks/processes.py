@@ -20,16 +20,13 @@ from dataclasses import dataclass, field
 from typing import IO, cast
 
 from d3s.errors import D3SError
-from d3s.tasks.memory import in_words, machine_bytes, memory_kills, process_bytes
-from d3s.tasks.names import call_of
-from d3s.tasks.task import Kind, Limits, Outcome, Task, WorkerEndedError, from_json
+from d3s.tasks.task import Kind, Outcome, Task, WorkerEndedError, call_of, from_json
 from d3s.tasks.worker import THREADS
 
-_LOOK_S = 0.25  # between two looks at the memory and the time of workers
-_SHARE_OF_MEMORY = 0.9  # of the machine, for all workers together
+_TRIES = 3  # of a task that ends its worker
+_MOST_KILLS = 10  # of the workers of one task, from outside or when memory runs out
 _MOST_DEAD_STARTS = 10  # workers in a row that die by themselves before they are ready
 _MOST_KILLED_STARTS = 100  # and of workers that are killed from outside meanwhile
-_MOST_KILLS = 10  # of the workers of one task, from outside
 _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 _END_S = 5.0  # for a worker without work to end by itself
 _PIECE_BYTES = 1 << 16
@@ -41,25 +38,18 @@ class Processes:
 
     count: int
 
-    def outcomes(self, tasks: Iterable[Task], limits: Limits) -> Generator[Outcome, None, None]:
-        """Run tasks, and yield their outcomes as they come.
+    def outcomes(self, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
+        """Run tasks, taken as workers become free, and yield their outcomes as they come.
 
         Loops that are not compiled yet are compiled once: a worker waits for a loop that another
         one is compiling. Closing the generator ends all workers at once.
-
-        Parameters
-        ----------
-        tasks
-            Tasks, taken as workers become free.
-        limits
-            Tries, time and memory of each task.
 
         Raises
         ------
         WorkerEndedError
             When workers die before they are ready for a task.
         """
-        team = _Team(self.count, limits)
+        team = _Team(self.count)
         try:
             yield from team.outcomes(iter(tasks))
         finally:
@@ -73,13 +63,8 @@ class _Try:
     task: Task
     tries: int = 0
     started: float = 0.0
-    kills: int = 0  # of its workers from outside, which are no fault of the task
-    earlier_s: float = 0.0  # time of earlier tries: a kill does not set the limit back
+    kills: int = 0  # of its workers from outside, which may be no fault of the task
     why_died: str = ""  # reason of the last death that was its own
-
-    def time_s(self) -> float:
-        """Time of all tries so far."""
-        return self.earlier_s + time.monotonic() - self.started
 
 
 @dataclass(eq=False)
@@ -90,8 +75,6 @@ class _Worker:
     read: bytearray = field(default_factory=bytearray)
     is_ready: bool = False
     doing: _Try | None = None
-    why_killed: tuple[Kind, str] | None = None
-    memory_bytes: int = 0  # when it was last looked at
 
     @property
     def input(self) -> IO[bytes]:
@@ -103,38 +86,24 @@ class _Worker:
         """Pipe of its answers."""
         return cast(IO[bytes], self.process.stdout)
 
-    def kill(self, kind: Kind, reason: str) -> None:
-        """End the process; its death will be told for this reason."""
-        self.why_killed = (kind, reason)
-        self.process.kill()
-
 
 class _Team:
     """Workers, and the tasks that wait for one."""
 
-    def __init__(self, count: int, limits: Limits) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
-        self._limits = limits
-        self._memory_bytes = limits.memory_bytes or int(_SHARE_OF_MEMORY * machine_bytes() / count)
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._waiting: deque[_Try] = deque()
         self._dead_starts = self._killed_starts = 0
-        self._memory_kills = memory_kills()
-        self._is_warm = False
 
     def outcomes(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
         """Outcomes of all tasks, as they come."""
-        next_look = 0.0
         while self._take(tasks) or any(one.doing for one in self._workers):
             self._start_workers()
             self._hand_out()
-            for key, _ in self._selector.select(_LOOK_S):
+            for key, _ in self._selector.select():
                 yield from self._heard(key.data)
-            now = time.monotonic()
-            if now >= next_look:
-                next_look = now + _LOOK_S
-                self._look()
 
     def end(self) -> None:
         """End all workers: idle ones by the end of their input, busy ones at once."""
@@ -195,11 +164,8 @@ class _Team:
             if "ready" in line:
                 worker.is_ready = True
                 self._dead_starts = self._killed_starts = 0
-            elif "begun" in line and worker.doing is not None:
-                worker.doing.started = time.monotonic()
             elif worker.doing is not None:
                 one, worker.doing = worker.doing, None
-                self._warm_up()
                 yield from_json(one.task.key, line, tries=one.tries)
 
     def _buried(self, worker: _Worker) -> Iterator[Outcome]:
@@ -210,49 +176,24 @@ class _Team:
         with suppress(OSError):
             worker.input.close()
         self._workers.remove(worker)
-        is_killed = code in _FROM_OUTSIDE and not worker.why_killed
-        kind, reason = worker.why_killed or (Kind.DIED, _ended(code))
-        one = worker.doing
+        is_killed, reason, one = code in _FROM_OUTSIDE, _ended(code), worker.doing
         if one is None:
             self._count_dead_start(worker, reason, is_killed)
             return
-        if is_killed and not self._was_for_memory(worker):
-            one.kills += 1
-            one.earlier_s = one.time_s()
-            reason = "was killed in its worker from outside"
-        elif not is_killed:
+        one.kills += is_killed
+        if not is_killed:
             one.why_died = reason
-        if kind == Kind.TIMED_OUT or self._is_given_up(one):
-            self._warm_up()
-            deaths = one.tries - one.kills if one.why_died else one.tries
-            times = f", {deaths} times" if deaths > 1 and kind != Kind.TIMED_OUT else ""
-            yield Outcome(
-                key=one.task.key,
-                kind=kind,
-                reason=f"{one.why_died or reason}{times}.",
-                tries=one.tries,
-                time_s=one.time_s(),
-            )
-        else:
+        own = one.tries - one.kills
+        if own < _TRIES and one.kills < _MOST_KILLS:
             self._waiting.appendleft(one)
-
-    def _warm_up(self) -> None:
-        """Begin the usual limit of time with the first outcome: loops are compiled by then."""
-        if not self._is_warm:
-            self._is_warm = True
-            for worker in self._workers:
-                if worker.doing is not None:
-                    worker.doing.started = time.monotonic()
-
-    def _was_for_memory(self, worker: _Worker) -> bool:
-        """Whether a worker was killed since memory ran out: the kernel counts such kills."""
-        before, self._memory_kills = self._memory_kills, memory_kills()
-        if before is None or self._memory_kills is None:  # it had much, then
-            return 2 * worker.memory_bytes > self._memory_bytes
-        return self._memory_kills > before
-
-    def _is_given_up(self, one: _Try) -> bool:
-        return one.tries - one.kills >= self._limits.tries or one.kills >= _MOST_KILLS
+            return
+        yield Outcome(
+            key=one.task.key,
+            kind=Kind.DIED,
+            reason=f"{one.why_died or reason}, {own if one.why_died else one.tries} times.",
+            tries=one.tries,
+            time_s=time.monotonic() - one.started,
+        )
 
     def _count_dead_start(self, worker: _Worker, reason: str, is_killed: bool) -> None:
         if worker.is_ready:
@@ -264,21 +205,6 @@ class _Team:
                 f"{max(self._dead_starts, self._killed_starts)} worker processes in a row {reason} "
                 "before they began. Their messages are above; try --workers 1, which needs none."
             )
-
-    def _look(self) -> None:
-        """Kill workers that take too long, or too much memory."""
-        limit_s = (self._limits if self._is_warm else self._limits.first()).time_s
-        for worker in self._workers:
-            one = worker.doing
-            if one is None or worker.why_killed:
-                continue
-            if limit_s is not None and one.time_s() > limit_s:
-                worker.kill(Kind.TIMED_OUT, f"took longer than the limit of {limit_s:g} s")
-                continue
-            worker.memory_bytes = process_bytes(worker.process.pid)
-            if worker.memory_bytes > self._memory_bytes:
-                limit = in_words(self._memory_bytes)
-                worker.kill(Kind.DIED, f"took more memory than the limit of {limit}")
 
 
 def _start() -> "subprocess.Popen[bytes]":
@@ -302,7 +228,7 @@ def _start() -> "subprocess.Popen[bytes]":
 
 def _ended(code: int) -> str:
     """End of a process in words."""
-    if code == -signal.SIGKILL:
+    if code in _FROM_OUTSIDE:
         return "was killed in its worker, as happens when memory runs out"
     if code < 0:
         return f"crashed in its worker, by signal {-code} ({signal.Signals(-code).name})"

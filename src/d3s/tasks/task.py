@@ -1,21 +1,20 @@
-"""One task, its outcome, and the limits that it is held to."""
+"""One task and its outcome; and functions by their names, for another process to call."""
 
+import importlib
 import json
+import os
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from d3s.errors import D3SError, InputError
 
 Job = Mapping[str, Any]
 """Everything that decides the result of a task beside the code, as JSON can hold it."""
-
-
-FIRST_S = 300.0
-"""Shortest limit of time for the first tasks of a run, in seconds."""
 
 
 class WorkerEndedError(D3SError):
@@ -45,7 +44,6 @@ class Kind(StrEnum):
     REFUSED = "refused"  # by a `D3SError`, in words for the user
     FAILED = "failed"  # by any other exception: a fault of the program
     DIED = "died"  # with its worker, at every try
-    TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +90,7 @@ class Outcome:
         D3SError
             With the words of a task that was refused.
         WorkerEndedError
-            When the task died, or timed out.
+            When the task died with its worker.
         RuntimeError
             With the traceback of a task that failed in another process.
         """
@@ -107,63 +105,19 @@ class Outcome:
         raise WorkerEndedError(f"{self.key}: {self.reason}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Limits of each task; they hold in other processes, and not for tasks in this one.
-
-    Parameters
-    ----------
-    tries
-        Number of times that a task is begun whose worker dies.
-    time_s
-        Longest time of a task in seconds; None for no limit. Kills from outside do not set it back.
-        The first tasks of a run have at least `FIRST_S`: loops may have to be compiled.
-    memory_bytes
-        Most memory of a worker process; None for its share of nine tenths of the machine. On a
-        cluster, None leaves memory to the settings of the cluster.
-
-    Raises
-    ------
-    InputError
-        When a value is not above 0.
-    """
-
-    tries: int = 3
-    time_s: float | None = None
-    memory_bytes: int | None = None
-
-    def first(self) -> "Limits":
-        """Limits of the first tasks of a run."""
-        return self if self.time_s is None else replace(self, time_s=max(self.time_s, FIRST_S))
-
-    def __post_init__(self) -> None:
-        for name in ("tries", "time_s", "memory_bytes"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name}={value!r} must be above 0.")
-
-
 def attempt(key: str, work: Callable[[], Any]) -> Outcome:
     """Run the work of a task in this process, and return its outcome."""
     started = time.perf_counter()
     try:
         result = json.loads(json.dumps(work()))
-    except D3SError as error:
-        return Outcome(
-            key=key,
-            kind=Kind.REFUSED,
-            reason=str(error),
-            error=type(error).__name__,
-            time_s=time.perf_counter() - started,
-            exception=error,
-        )
     except Exception as error:  # noqa: BLE001 - no error may stop other tasks
+        is_told = isinstance(error, D3SError)
         return Outcome(
             key=key,
-            kind=Kind.FAILED,
-            reason=_unexpected(error),
+            kind=Kind.REFUSED if is_told else Kind.FAILED,
+            reason=str(error) if is_told else _unexpected(error),
             error=type(error).__name__,
-            trace=traceback.format_exc(),
+            trace="" if is_told else traceback.format_exc(),
             time_s=time.perf_counter() - started,
             exception=error,
         )
@@ -189,15 +143,50 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def from_json(key: str, fields: Mapping[str, Any], *, tries: int) -> Outcome:
-    """Outcome of the fields of `as_json`.
-
-    Parameters
-    ----------
-    key
-        Key of the task.
-    fields
-        Fields of the outcome.
-    tries
-        Number of times that the task was begun.
-    """
+    """Outcome of the fields of `as_json`, of a task that was begun `tries` times."""
     return Outcome(key=key, tries=tries, **{**fields, "kind": Kind(fields["kind"])})
+
+
+def call_of(work: Callable[[Any], Any]) -> dict[str, Any]:
+    """Name of a function of a module and its first arguments, as JSON holds them.
+
+    Raises
+    ------
+    InputError
+        When it is neither a function of a module nor a `functools.partial` of one.
+    """
+    if isinstance(work, partial):
+        if work.keywords:
+            raise InputError(f"{work!r} has arguments by name. Give them by place, or in the job.")
+        return {"name": _name(work.func), "first": [_argument(one) for one in work.args]}
+    return {"name": _name(work), "first": []}
+
+
+def function_of(call: dict[str, Any]) -> Callable[[Any], Any]:
+    """Function of `call_of`, imported."""
+    first = [_named(one["name"]) if "name" in one else one["value"] for one in call["first"]]
+    function = _named(call["name"])
+    return partial(function, *first) if first else function
+
+
+def _argument(value: Any) -> dict[str, Any]:
+    if isinstance(value, os.PathLike):
+        return {"value": os.fspath(value)}
+    if callable(value):
+        return {"name": _name(value)}
+    return {"value": value}
+
+
+def _name(thing: Any) -> str:
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
+    if module in (None, "__main__") or not name or "<" in name:
+        raise InputError(
+            f"{thing!r} cannot be called in another process: it must be a function of a module, "
+            "not of a script or of another function."
+        )
+    return f"{module}:{name}"
+
+
+def _named(name: str) -> Any:
+    module, _, path = name.partition(":")
+    return reduce(getattr, path.split("."), importlib.import_module(module))

@@ -1,22 +1,25 @@
-"""Program of a worker process: reads jobs from standard input, and answers each with a line.
+"""The side of a worker: a process of this machine, or one of a Dask cluster.
 
-Started by `d3s.tasks.processes`, with one thread for every library that computes. It ends at once,
-in the middle of its work, when its input ends: the process that started it is done, or was killed.
+A process is started by `d3s.tasks.processes`, with one thread for every library that computes. It
+reads jobs from standard input, and answers each with a line. It ends at once, in the middle of its
+work, when its input ends: the process that started it is done, or was killed.
 """
 
 import json
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from logging import ERROR, getLogger
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from d3s.runtime.allocator import keep_freed_memory
-from d3s.tasks.names import function_of
-from d3s.tasks.task import as_json, attempt
+from d3s.runtime.digest import package_digest
+from d3s.runtime.versions import versions
+from d3s.tasks.task import Kind, Outcome, as_json, attempt, function_of
 
 THREADS = dict.fromkeys(
     (
@@ -39,27 +42,54 @@ def main() -> None:
     os.dup2(2, 1)
     jobs: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
-    quiet()
+    _quiet()
     answers.write(b'{"ready": true}\n')
     for text in _lines(jobs):
-        line = json.loads(text)
-        prepare(line)
-        answers.write(b'{"begun": true}\n')
-        answers.write(f"{json.dumps(answer(line))}\n".encode())
+        answers.write(f"{json.dumps(_answer(json.loads(text)))}\n".encode())
 
 
-def prepare(line: Mapping[str, Any]) -> None:
-    """Import the function of a line: that takes seconds in a new worker, which are not its time."""
-    with suppress(Exception):  # `answer` meets the same error, and tells it
-        function_of(line["call"])
+def describe(seen: Sequence[tuple[str, int]], written: Sequence[str]) -> dict[str, Any]:
+    """Describe this worker of a cluster, for the questions before the first task.
+
+    `seen` has files that the client sees, with their sizes in bytes; `written` has folders that
+    results are written to.
+    """
+    return {
+        "versions": versions(),
+        "digest": package_digest(),
+        "missing": [path for path, size in seen if _size(path) != size],
+        "closed": [path for path in written if not os.access(path, os.W_OK | os.X_OK)],
+    }
 
 
-def answer(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer of a worker to a line: the outcome of the call that it names, with its job."""
+def call(text: str) -> str:
+    """Run tasks of the client of a cluster one after the other; returns their outcomes as JSON.
+
+    If a task ends this worker, Dask begins again with the first of them: tasks that were done are
+    done again.
+    """
+    given = json.loads(text)
+    _one_thread()
+    if package_digest() != given["digest"]:  # it joined the cluster after the questions
+        reason = "this worker has another d3s than the client. Install the same one everywhere."
+        refused = as_json(Outcome(key="", kind=Kind.REFUSED, reason=reason))
+        return json.dumps([refused] * len(given["tasks"]))
+    return json.dumps([_answer(line) for line in given["tasks"]])
+
+
+def _answer(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Outcome of the call that a line names, with its job."""
     return as_json(attempt("", lambda: function_of(line["call"])(line["job"])))
 
 
-def quiet() -> None:
+@cache
+def _one_thread() -> None:
+    """Let every library of this process compute with one thread; once in a process."""
+    os.environ.update(THREADS)
+    _quiet()
+
+
+def _quiet() -> None:
     """Let OpenCV compute with one thread, keep freed memory, and say only what is wrong.
 
     The process that hands out the tasks has already said that loops are compiled.
@@ -80,3 +110,10 @@ def _read(jobs: "SimpleQueue[str]") -> None:
 def _lines(jobs: "SimpleQueue[str]") -> Iterator[str]:
     while True:
         yield jobs.get()
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return -1

@@ -16,7 +16,7 @@ from d3s.lab.evaluate import PlaneSweep, SceneSweep, evaluate_planes, evaluate_s
 from d3s.lab.evaluate.evaluation import pair_tasks
 from d3s.lab.evaluate.planes import measure_plane
 from d3s.rig import Rig
-from d3s.tasks import Task, kept, results
+from d3s.tasks import Task, results, running
 
 TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(93, 220))
 FEW = SceneSweep(count=2, shape=(93, 220))
@@ -75,7 +75,7 @@ def test_what_was_done_is_not_done_again(alone, tmp_path, monkeypatch):
         done.clear()
         first(methods, sweep=sweep.replace(patterns=("brick",)))
         assert len(done) == 2
-    monkeypatch.setattr(kept, "code_digest", lambda: "another version")
+    monkeypatch.setattr(running, "code_digest", lambda: "another version")
     done.clear()
     first(("sgbm", "bm"), sweep=TINY)
     assert len(done) == 4
