@@ -66,10 +66,10 @@ def test_workers_are_asked_for_folders_and_code(cluster, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]  # and no mark is left
     threads = outcomes([Task("a", poison.variable, "D3S_THREADS")], where)
     assert threads["a"].result == "1"
-    monkeypatch.setattr(greeting, "package_digest", lambda: "other")
+    monkeypatch.setattr(dask, "package_digest", lambda: "other")
     with pytest.raises(dask.ClusterError, match=r"worker tcp://127.* has other files of d3s"):
         outcomes([Task("a", poison.double, 1)], where)
-    monkeypatch.setattr(greeting, "versions", lambda: {"d3s": "99"})
+    monkeypatch.setattr(dask, "versions", lambda: {"d3s": "99"})
     with pytest.raises(dask.ClusterError, match=r"has d3s .*, and this is 99\. Install"):
         outcomes([Task("a", poison.double, 1)], where)
 
