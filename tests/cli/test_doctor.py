@@ -13,12 +13,10 @@ from typer.testing import CliRunner
 
 import d3s
 import d3s.cli.installation
-import d3s.cli.warm_up
 from calibrations import calibration
 from d3s.cli import app
 from d3s.cli.doctor import _WARM_STEPS
-from d3s.cli.installation import EXTRAS, PACKAGES, SelfTest, examine, self_test
-from d3s.cli.warm_up import Warmed
+from d3s.cli.installation import EXTRAS, PACKAGES, SelfTest, Warmed, examine, self_test
 from d3s.files import write_image
 from d3s.runtime.cache import Folders, Keeping
 
@@ -102,14 +100,16 @@ def test_wrong_depth_fails(monkeypatch):
 
 def test_warm_up_is_told(run, health, monkeypatch):
     folders = Folders(Path("/cache/d3s"), (), Keeping.KEPT)
-    monkeypatch.setattr(d3s.cli.warm_up, "warm_up", lambda _: Warmed(seconds=12.3, folders=folders))
+    monkeypatch.setattr(
+        d3s.cli.installation, "warm_up", lambda _: Warmed(seconds=12.3, folders=folders)
+    )
     result = run(health, "--warm")
     assert "Compiled or found in 12 s. Kept in /cache/d3s." in result.stderr
     assert run(health, "--warm", "--quiet").stderr == ""
 
 
 def test_steps_of_the_warm_up_are_counted():
-    assert len(list(d3s.cli.warm_up._steps())) == _WARM_STEPS
+    assert len(list(d3s.cli.installation._steps())) == _WARM_STEPS
 
 
 def test_compilation_cannot_be_disabled():

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from d3s.cli import app
-from d3s.cli.units import length_m, shape_px
+from d3s.cli.options import length_m, shape_px
 from d3s.files import read_image, read_npz, write_image
 from d3s.lab.twin.recipe import Recipe
 from d3s.lab.twin.sequence import PROTOCOLS

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from d3s.cli.calibrate import Half
-from d3s.cli.groups import with_groups
-from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, value_of
-from d3s.cli.page import Address, serve
-from d3s.cli.progress import progress_bar
-from d3s.cli.source import CameraOptions, rig_of_word
+from d3s.cli.camera import CameraOptions, rig_of_word
+from d3s.cli.live import Address, serve
+from d3s.cli.options import Bayer, FileEncoding, is_linear, order_of, with_groups
+from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, progress_bar, value_of
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -102,7 +100,7 @@ def align(
     from d3s.camera.align.session import Session
     from d3s.camera.align.sources import open_raw
     from d3s.camera.align.watch import Watch
-    from d3s.cli.units import length_m
+    from d3s.cli.options import length_m
     from d3s.frames import SourceOptions
     from d3s.rig import Rig
 

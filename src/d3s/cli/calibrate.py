@@ -1,22 +1,39 @@
-"""`d3s calibrate`: from captures of a board at known distances to a rig file."""
+"""`d3s calibrate`: from captures of a board at known distances to rig files and reports."""
 
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from d3s.cli.calibrate_many import Flags, calibrate_many
-from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.output import NOTHING_USABLE, check_places, graded_table
-from d3s.cli.progress import progress_bar
-from d3s.cli.sweep import Scheduler, Workers, chosen_place
+from d3s.cli.options import Bayer, FileEncoding, is_linear, order_of
+from d3s.cli.output import (
+    BAD_INPUT,
+    NOTHING_USABLE,
+    SOME_FAILED,
+    Failures,
+    check_places,
+    graded_table,
+    progress_bar,
+)
+from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, chosen_place
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from d3s import tasks
+    from d3s.batch.calibrations import Calibrations
     from d3s.calibrate.report import Report
+
+
+class Flags(NamedTuple):
+    """Flags of the command."""
+
+    force: bool
+    skip_done: bool
+    quiet: bool
+    as_json: bool
 
 
 class Half(StrEnum):
@@ -104,7 +121,7 @@ def calibrate(
             )
         where = chosen_place(workers, scheduler)
         flags = Flags(force, skip_done, quiet, as_json)
-        calibrate_many(captures, output, settings, where, flags)
+        _calibrate_many(captures, output, settings, where, flags)
         return
     if skip_done:
         raise typer.BadParameter("it is for several cameras.", param_hint="--skip-done")
@@ -245,3 +262,74 @@ def _say_files(output: Path | None, page: Path, numbers: Path) -> None:
     if output is not None:
         typer.echo(f"Rig file: {output}")
     typer.echo(f"Report:   {page}\nNumbers:  {numbers}")
+
+
+def _calibrate_many(
+    folders: list[Path],
+    output: Path,
+    settings: dict[str, Any],
+    workers: "tasks.Workers",
+    flags: Flags,
+) -> None:
+    """Calibrate several cameras, and print a line for each."""
+    from d3s.batch.calibrations import calibrate_folders
+
+    if flags.force and flags.skip_done:
+        raise typer.BadParameter("--force does all again and --skip-done does not: leave one.")
+    words, failures = f"Calibrating {len(folders)} cameras.", Failures()
+    silent = flags.quiet or flags.as_json
+    try:
+        with progress_bar(len(folders), words, quiet=silent, failures=failures) as progress:
+            found = calibrate_folders(
+                folders,
+                output,
+                settings=settings,
+                workers=workers,
+                overwrite=flags.force,
+                skip_done=flags.skip_done,
+                progress=progress,
+                on_refused=failures.add,
+            )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"d3s: stopped. Calibrations that are finished are whole, in {output}. The same "
+            "command with --skip-done instead of --force goes on from here.",
+            err=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    _print_many(found, output, flags)
+    usable = [one for one in found.done if one.rig is not None]
+    if len(usable) + len(found.skipped) == len(folders):
+        return
+    if usable or found.skipped:
+        raise typer.Exit(SOME_FAILED)
+    raise typer.Exit(NOTHING_USABLE if found.done else BAD_INPUT)
+
+
+def _print_many(found: "Calibrations", output: Path, flags: Flags) -> None:
+    if flags.as_json:
+        values = {
+            "done": [
+                {
+                    "name": one.name,
+                    "grade": one.grade,
+                    "summary": one.summary,
+                    "rig": None if one.rig is None else str(one.rig),
+                    "report": str(one.report),
+                    "problem": one.problem,
+                }
+                for one in found.done
+            ],
+            "skipped": list(found.skipped),
+            "refused": [one._asdict() for one in found.refused],
+        }
+        typer.echo(json.dumps(values, indent=2))
+    elif not flags.quiet:
+        for one in found.done:
+            words = one.problem if one.rig is None else one.summary
+            typer.echo(f"{one.name}: {one.grade}. {words}")
+        for name in found.skipped:
+            typer.echo(f"{name}: its report is there.")
+        typer.echo(f"Rig files and reports: {output}")
+    for refused in found.refused:
+        typer.echo(f"Refused: {refused.name}: {refused.reason}", err=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from d3s.cli.options import length_m
 from d3s.cli.output import (
     BAD_INPUT,
     DRIFTED,
@@ -15,10 +16,9 @@ from d3s.cli.output import (
     Quiet,
     check_places,
     graded_table,
+    progress_bar,
     value_of,
 )
-from d3s.cli.progress import progress_bar
-from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -2,15 +2,22 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from d3s.cli.convert_recording import RecordingOptions, convert_recording, is_conversion
-from d3s.cli.output import BAD_INPUT, SOME_FAILED, Force, Quiet, value_of
-from d3s.cli.units import length_m
+from d3s.cli.options import length_m
+from d3s.cli.output import (
+    BAD_INPUT,
+    SOME_FAILED,
+    Force,
+    Quiet,
+    check_places,
+    progress_bar,
+    value_of,
+)
 from d3s.errors import D3SError, InputError
 from d3s.formats import DEPTH_SUFFIXES, FORMATS, NPZ
 
@@ -31,6 +38,21 @@ HELP = (
     "A recording (.mcap) becomes a folder of images, or a ROS 2 bag with --bag; a folder of images "
     "or a ROS 2 bag becomes a recording. No bit of a frame is lost."
 )
+
+
+_RECORDING = ".mcap"
+
+
+class _RecordingOptions(NamedTuple):
+    """Options of a conversion of a recording."""
+
+    is_bag: bool  # whether the output is a ROS 2 bag
+    topics: tuple[str, ...]
+    full_scale: int | None
+    rig: Path | None
+    force: bool
+    quiet: bool
+    as_json: bool
 
 
 class _Settings(NamedTuple):
@@ -113,9 +135,9 @@ def convert(
     """Convert depth between formats; the help text is `HELP`."""
     from d3s.rig import Rig
 
-    if not to and is_conversion(files):
-        options = RecordingOptions(bag, tuple(topic or ()), full_scale, rig, force, quiet, as_json)
-        convert_recording(files[0], files[1], options)
+    if not to and _is_conversion(files):
+        options = _RecordingOptions(bag, tuple(topic or ()), full_scale, rig, force, quiet, as_json)
+        _convert_recording(files[0], files[1], options)
         return
     if bag or topic or full_scale is not None:
         raise typer.BadParameter(
@@ -297,3 +319,81 @@ def _line(entry: dict[str, Any]) -> str:
 
     without = f" (without {', '.join(entry['without'])})" if entry["without"] else ""
     return f"{', '.join(map(path_text, entry['files']))}{without}"
+
+
+def _is_conversion(files: list[Path]) -> bool:
+    """Whether two names are a recording and a folder, in either order."""
+    if len(files) != 2:
+        return False
+    source, target = files
+    if source.suffix.lower() == _RECORDING:
+        return not target.suffix or target.is_dir()
+    return target.suffix.lower() == _RECORDING and source.is_dir()
+
+
+def _convert_recording(source: Path, target: Path, options: _RecordingOptions) -> None:
+    """Convert a recording to a folder or a bag, or one of these to a recording."""
+    from d3s.camera.recording.mcap_file import check_installed
+
+    check_installed()
+    if source.suffix.lower() != _RECORDING:
+        check_places(target, force=options.force)
+    written, refused = _converted(source, target, options)
+    values: dict[str, Any] = {
+        "from": str(source),
+        "to": str(target),
+        "written": written,
+        "refused": [one._asdict() for one in refused],
+    }
+    if options.as_json:
+        typer.echo(json.dumps(values, indent=2))
+    elif not options.quiet:
+        what = "messages" if options.is_bag else "frames"
+        typer.echo(f"{target}: {written} {what}.")
+    for one in refused:
+        typer.echo(f"Refused: {one.name}: {one.reason}", err=True)
+    if refused:
+        raise typer.Exit(SOME_FAILED if written else BAD_INPUT)
+
+
+def _converted(
+    source: Path, target: Path, options: _RecordingOptions
+) -> tuple[int, tuple[Any, ...]]:
+    from d3s.camera.recording import bags, folders
+    from d3s.rig import Rig
+
+    rig = None if options.rig is None else Rig.load(options.rig)
+    silent = options.quiet or options.as_json
+
+    def run(work: Callable[[Any], Any]) -> Any:
+        with progress_bar(1, f"Converting {source}.", quiet=silent) as progress:
+            return work(progress)
+
+    if source.suffix.lower() == _RECORDING and options.is_bag:
+        return run(lambda progress: bags.to_bag(source, target, progress=progress)), ()
+    if source.suffix.lower() == _RECORDING:
+        found: tuple[int, tuple[Any, ...]] = run(
+            lambda progress: folders.to_folder(
+                source, target, overwrite=options.force, progress=progress
+            )
+        )
+        return found
+    if bags.is_bag(source):
+        count = run(
+            lambda progress: bags.from_bag(
+                source,
+                target,
+                images=options.topics,
+                rig=rig,
+                full_scale=options.full_scale,
+                overwrite=options.force,
+                progress=progress,
+            )
+        )
+        return count, ()
+    found = run(
+        lambda progress: folders.from_folder(
+            source, target, rig=rig, overwrite=options.force, progress=progress
+        )
+    )
+    return found

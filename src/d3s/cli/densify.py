@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.output import Force, Json, Quiet, check_places, value_of
-from d3s.cli.progress import progress_bar
-from d3s.cli.units import length_m
+from d3s.cli.options import length_m
+from d3s.cli.output import Force, Json, Quiet, check_places, progress_bar, value_of
 
 if TYPE_CHECKING:
     from d3s.estimate import DepthMap

@@ -10,11 +10,17 @@ import typer
 
 from d3s.cli.camera import Numbers, chosen_rig
 from d3s.cli.depth_report import exit_code, print_outcomes
-from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.output import Force, Json, Quiet, value_of
-from d3s.cli.progress import Failures, progress_bar
+from d3s.cli.options import (
+    Bayer,
+    FileEncoding,
+    depth_range_m,
+    disparity_range_px,
+    is_linear,
+    length_m,
+    order_of,
+)
+from d3s.cli.output import Failures, Force, Json, Quiet, progress_bar, value_of
 from d3s.cli.sweep import INTERRUPTED, Scheduler, chosen_place
-from d3s.cli.units import depth_range_m, disparity_range_px, length_m
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 
 if TYPE_CHECKING:
@@ -283,17 +289,7 @@ def _range_m(
 def parsed_method(
     method: str, options: Sequence[str], depth_range_m: tuple[float, float] | None
 ) -> "tuple[str, Options]":
-    """Name of a method and its options, of the words of a command.
-
-    Parameters
-    ----------
-    method
-        Name, which may hold options: joint:window=9.
-    options
-        Options as FIELD=VALUE.
-    depth_range_m
-        Depths to look for, if they were given.
-    """
+    """Name of a method and its options, of the words of a command."""
     from d3s.estimate.methods import checked_options, parse_method, parse_option
 
     with value_of("--method"):

@@ -40,19 +40,7 @@ def print_outcomes(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Print the results; refusals go to stderr, with --quiet too.
-
-    Parameters
-    ----------
-    found, batch
-        Files that were found, and what became of them.
-    output
-        Folder of the results.
-    is_shared
-        Whether several workers shared the frames.
-    quiet, as_json
-        Whether nothing but refusals is printed, or JSON instead of a table.
-    """
+    """Print the results; refusals go to stderr, with --quiet too."""
     from d3s.estimate.summary import causes
     from d3s.files.raw import path_text
 

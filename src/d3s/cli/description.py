@@ -83,13 +83,7 @@ class Info:
 
 
 def info(path: str | os.PathLike[str]) -> Info:
-    """Describe a file or a folder.
-
-    Raises
-    ------
-    D3SError
-        When it is missing or damaged, or of no kind that D3S knows; the text says what is wrong.
-    """
+    """Describe a file or a folder."""
     place = Path(os.fsdecode(path))
     with named(path):
         is_folder = place.is_dir()

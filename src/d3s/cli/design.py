@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.camera import PAPER
-from d3s.cli.output import NOTHING_USABLE, Force, Json, Quiet, check_places, say_step, value_of
-from d3s.cli.progress import progress_bar
-from d3s.cli.units import depth_range_m, length_m, shape_px
+from d3s.cli.options import depth_range_m, length_m, shape_px
+from d3s.cli.output import (
+    NOTHING_USABLE,
+    Force,
+    Json,
+    Quiet,
+    check_places,
+    progress_bar,
+    say_step,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from d3s.lab.design.camera import Camera

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.output import NOTHING_USABLE, Quiet, say_step
-from d3s.cli.progress import progress_bar
+from d3s.cli.output import NOTHING_USABLE, Quiet, progress_bar, say_step
 
 if TYPE_CHECKING:
     from d3s.cli.installation import Health
@@ -63,7 +62,7 @@ def _camera(path: Path | None) -> "Rig | None":
 
 
 def _warm_up(*, quiet: bool) -> None:
-    from d3s.cli.warm_up import warm_up
+    from d3s.cli.installation import warm_up
 
     with progress_bar(_WARM_STEPS, "Compiling, for some minutes ...", quiet=quiet) as progress:
         warmed = warm_up(progress)
@@ -72,7 +71,7 @@ def _warm_up(*, quiet: bool) -> None:
         say_step(f"Compiled or found in {warmed.seconds:.0f} s. Kept in {kept}.")
 
 
-_WARM_STEPS = 10  # of d3s.cli.warm_up
+_WARM_STEPS = 10  # of d3s.cli.installation
 
 
 def _as_json(health: "Health") -> dict[str, object]:

@@ -1,5 +1,6 @@
 """`d3s live` and `d3s view`: depth in a browser, live and saved."""
 
+import gc
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,12 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from d3s.cli.depth import parsed_method
-from d3s.cli.groups import with_groups
-from d3s.cli.light import Bayer, FileEncoding, is_linear, order_of
-from d3s.cli.output import Quiet, value_of
-from d3s.cli.page import Address, serve
-from d3s.cli.source import (
+from d3s.cli.camera import (
     SOURCES,
     CameraOptions,
     SideBySide,
@@ -21,7 +17,17 @@ from d3s.cli.source import (
     opened,
     rig_of_word,
 )
-from d3s.cli.units import depth_range_m, length_m
+from d3s.cli.depth import parsed_method
+from d3s.cli.options import (
+    Bayer,
+    FileEncoding,
+    depth_range_m,
+    is_linear,
+    length_m,
+    order_of,
+    with_groups,
+)
+from d3s.cli.output import Quiet, value_of
 
 if TYPE_CHECKING:
     from d3s.camera.live.counts import Counts
@@ -93,6 +99,29 @@ class ShowOptions(NamedTuple):
     points: Points = False
     seconds: Seconds = None
     quiet: Quiet = False
+
+
+Host = Annotated[
+    str,
+    typer.Option(
+        help="Address to listen at. Any other than this lets other machines watch and control the "
+        "camera, if they have the printed address, over a connection that is not encrypted."
+    ),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for any that is free.")
+]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+]
+
+
+class Address(NamedTuple):
+    """Options on where pages are served."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 0
+    browser: Browser = True
 
 
 @with_groups
@@ -204,6 +233,29 @@ def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Addres
 
         pages.append(stack.enter_context(PointsPage(show)).page)
     serve(pages, address, seconds=showing.seconds, quiet=showing.quiet)
+
+
+def serve(
+    pages: "list[Page]", address: Address, *, seconds: float | None = None, quiet: bool = False
+) -> None:
+    """Serve pages until Ctrl-C, or for some seconds."""
+    from d3s.camera.live.security import warning_of
+    from d3s.camera.live.server import Server
+
+    def ready(link: str) -> None:
+        gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
+        warning = warning_of(address.host)
+        if warning:
+            typer.echo(f"Warning: {warning}", err=True)
+        if not quiet:
+            typer.echo(f"Open {link}\nCtrl-C ends it.")
+        if address.browser:
+            typer.launch(link)
+
+    try:
+        Server(pages, host=address.host, port=address.port).run(ready, seconds=seconds)
+    finally:
+        gc.unfreeze()
 
 
 def _settings(given: EstimateOptions) -> "Settings":

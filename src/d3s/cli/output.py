@@ -1,8 +1,11 @@
-"""Shared by the commands: common options, exit codes, and checks of the output folder."""
+"""What commands print and where they write: options, exit codes, progress, checks of places."""
 
 import os
+import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +13,10 @@ import typer
 
 from d3s.errors import D3SError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # d3s.types imports numpy, which is slow
     from rich.table import Table
+
+    from d3s import types
 
 NOTHING_USABLE, BAD_INPUT, SOME_FAILED, DRIFTED, NOT_KNOWN = 1, 3, 4, 5, 6
 """Exit codes besides 0 (done) and 2 (wrong use)."""
@@ -36,22 +41,7 @@ def say_step(words: str) -> None:
 
 
 def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
-    """Check before the work that all output files can be written.
-
-    Parameters
-    ----------
-    folder
-        Output folder; made if it does not exist.
-    files
-        Files that the command will write.
-    force
-        Whether existing files may be replaced.
-
-    Raises
-    ------
-    OutputError
-        When the folder cannot be written to, or a file exists and `force` is not set.
-    """
+    """Check before the work that all output files can be written."""
     from d3s.atomic import make_folder
     from d3s.errors import OutputError
 
@@ -69,13 +59,7 @@ def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
 
 
 def check_places(*paths: Path, force: bool) -> None:
-    """Refuse paths of files that exist or cannot be written, before the work.
-
-    Raises
-    ------
-    OutputError
-        Naming the first of them.
-    """
+    """Refuse paths of files that exist or cannot be written, before the work."""
     from d3s.errors import OutputError
 
     for path in paths:
@@ -99,15 +83,7 @@ _GRADE_COLOURS = {
 
 
 def graded_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
-    """Table of measures: a name, numbers, and a grade in its colour.
-
-    Parameters
-    ----------
-    titles
-        Titles of the columns but the last, which has none.
-    rows
-        Cells of each row; the last is a grade such as "good" or "drifted".
-    """
+    """Table of measures: a name, numbers, and a grade in its colour."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -119,3 +95,83 @@ def graded_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table
         colour = _GRADE_COLOURS[grade]
         table.add_row(*map(escape, cells), f"[{colour}]{grade}[/{colour}]")
     return table
+
+
+_LINE_S = 60.0
+
+
+class Failures:
+    """Number of steps that failed so far, for a progress bar.
+
+    Examples
+    --------
+    >>> from d3s.cli.output import Failures
+    >>> failures = Failures()
+    >>> failures.add()
+    >>> failures.words()
+    '1 failed'
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, *_: object) -> None:
+        """Count one more."""
+        self._count += 1
+
+    def words(self) -> str:
+        """Number in words; empty if none failed."""
+        return f"{self._count} failed" if self._count else ""
+
+
+@contextmanager
+def progress_bar(
+    total: int, words: str, *, quiet: bool, failures: Failures | None = None
+) -> "Iterator[types.Progress | None]":
+    """Yield the callback of a progress bar on stderr; None if it is to be quiet.
+
+    The bar has an estimate of the time that is left. Where stderr is no terminal, as in a log file,
+    a line is printed first, and after each minute.
+    """
+    failures = failures or Failures()
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        typer.echo(words, err=True)
+        yield _lines(failures)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    failed = TextColumn("{task.description}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), failed)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done, _: bar.update(task, completed=done, description=failures.words())
+
+
+def _lines(failures: Failures) -> "types.Progress":
+    """Progress as a line a minute, with an estimate of the end."""
+    started = told = time.monotonic()
+    first: int | None = None  # steps that were done before take no time
+
+    def say(done: int, total: int) -> None:
+        nonlocal told, first
+        now = time.monotonic()
+        first = done if first is None else first
+        if now - told < _LINE_S or done <= first:
+            return
+        told = now
+        left_s = (now - started) / (done - first) * (total - done)
+        end = (datetime.now() + timedelta(seconds=left_s)).strftime("%H:%M")
+        failed = f", {failures.words()}" if failures.words() else ""
+        typer.echo(f"{done} of {total}{failed}; the end is near {end}.", err=True)
+
+    return say

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.groups import with_groups
-from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, Force, Json, Quiet, check_places
-from d3s.cli.progress import progress_bar
-from d3s.cli.source import (
+from d3s.cli.camera import (
     CameraOptions,
     SideBySide,
     SourceRig,
@@ -19,6 +16,17 @@ from d3s.cli.source import (
     name_of,
     opened,
     rig_of_word,
+)
+from d3s.cli.options import with_groups
+from d3s.cli.output import (
+    BAD_INPUT,
+    NOTHING_USABLE,
+    SOME_FAILED,
+    Force,
+    Json,
+    Quiet,
+    check_places,
+    progress_bar,
 )
 
 if TYPE_CHECKING:

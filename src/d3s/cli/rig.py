@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.options import length_m, shape_px
 from d3s.cli.output import Force, Json, Quiet
-from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
     from d3s.rig import Rig

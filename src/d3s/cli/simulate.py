@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from d3s.cli.light import Encoding
-from d3s.cli.progress import progress_bar
+from d3s.cli.options import Encoding, length_m
+from d3s.cli.output import progress_bar
 from d3s.cli.simulate_recipe import (
     BayerOrder,
     ImageFormat,
@@ -19,7 +19,6 @@ from d3s.cli.simulate_recipe import (
     given_options,
     recipe_from_options,
 )
-from d3s.cli.units import length_m
 
 # Panels of the help page.
 _SCENE, _TEXTURE, _CAMERA, _SENSOR, _FILES = "Scene", "Texture", "Camera", "Sensor", "Files"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.units import length_m, shape_px
+from d3s.cli.options import length_m, shape_px
 
 if TYPE_CHECKING:
     from d3s.lab.twin.recipe import Recipe

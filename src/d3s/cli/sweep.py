@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
-from d3s.cli.output import value_of
-from d3s.cli.progress import progress_bar
+from d3s.cli.output import progress_bar, value_of
 
 if TYPE_CHECKING:
     from d3s import tasks

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli import sweep
+from d3s.cli.options import length_m, shape_px
 from d3s.cli.simulate_recipe import PsfName
-from d3s.cli.units import length_m, shape_px
 
 if TYPE_CHECKING:
     from d3s.lab.evaluate.contender import Contender

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.evaluate import options, tables
-from d3s.cli.output import Force, Quiet, value_of
-from d3s.cli.progress import progress_bar
+from d3s.cli.options import shape_px
+from d3s.cli.output import Force, Quiet, progress_bar, value_of
 from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, say_files, sweep_run
-from d3s.cli.units import shape_px
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.evaluate import options, tables
+from d3s.cli.options import length_m
 from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.simulate_recipe import SurfaceName
 from d3s.cli.sweep import Scheduler, Workers, say_files, sweep_run
-from d3s.cli.units import length_m
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,7 +1,16 @@
-"""Lengths, shapes and depth ranges on the command line, parsed to SI units."""
+"""Options that several commands share: values with units, colour sensors, groups of options.
 
+Lengths, shapes and ranges on the command line are parsed to SI units. A group is a named tuple of
+options, which a command has as one parameter.
+"""
+
+import functools
+import inspect
 import math
 import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -72,3 +81,82 @@ def disparity_range_px(text: str) -> tuple[float, float]:
             "0:70."
         )
     return range_px
+
+
+class BayerName(StrEnum):
+    """Values of --bayer where frames are read."""
+
+    RGGB = "RGGB"
+    BGGR = "BGGR"
+    GRBG = "GRBG"
+    GBRG = "GBRG"
+    NONE = "none"
+
+
+class Encoding(StrEnum):
+    """Values of --encoding."""
+
+    SRGB = "srgb"
+    LINEAR = "linear"
+
+
+Bayer = Annotated[
+    BayerName | None,
+    typer.Option(
+        "--bayer",
+        case_sensitive=False,
+        help="Raw frames of a colour sensor: the colours of its first 2 x 2 pixels, as in its data "
+        "sheet; none for a mono sensor that is taken for one.",
+        show_default=False,
+    ),
+]
+FileEncoding = Annotated[
+    Encoding | None,
+    typer.Option(
+        "--encoding",
+        help="How files store light: linear, or srgb as photographs. If left, grey files are "
+        "linear and colour files srgb; floats are linear.",
+        show_default=False,
+    ),
+]
+
+
+def is_linear(encoding: Encoding | None) -> bool | None:
+    """Whether integers in files are linear; None if that is not said."""
+    return None if encoding is None else encoding == Encoding.LINEAR
+
+
+def order_of(bayer: BayerName | None) -> str | None:
+    """Order of the colours for the library."""
+    return None if bayer is None else bayer.value
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Command whose parameters that are named tuples become one option for each of their fields.
+
+    A field is an option as typer has it, an annotated type with a default:
+    ``class Address(NamedTuple): port: Port = 0``.
+    """
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for one in inspect.signature(command).parameters.values():
+        kind = one.annotation
+        if not (isinstance(kind, type) and issubclass(kind, tuple)):
+            parameters.append(one)
+            continue
+        groups[one.name] = kind
+        types = get_type_hints(kind, include_extras=True)
+        defaults = kind._field_defaults  # type: ignore[attr-defined]
+        parameters += [
+            one.replace(name=name, default=defaults[name], annotation=types[name]) for name in types
+        ]
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(*(values.pop(field) for field in kind._fields))
+        command(**values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
