@@ -9,7 +9,7 @@ PYTEST = $(BIN)/python -m pytest -n auto
 
 CORE_TESTS := tests/test_core.py $(addprefix tests/,optics rig files frames estimate check batch)
 
-.PHONY: help demo test test-all test-core test-lowest lint bench twin ablation warnings calibration drift colour pictures docs dist clean
+.PHONY: help demo test test-all test-core test-lowest lint claims bench twin ablation warnings calibration drift colour pictures docs dist clean
 .NOTPARALLEL:
 
 # An environment belongs to the folder it was made in: after a move or a copy it is made anew, and
@@ -29,6 +29,7 @@ help:
 	@echo "make test-all  the same with the slow tests and the documentation"
 	@echo "make test-core  the tests of the core with nothing else installed"
 	@echo "make test-lowest  the tests of compiled code with the lowest versions of what it builds on"
+	@echo "make claims    what the project claims beside what it measures; writes docs/results.md"
 	@echo "make bench     ratios against peers, measured in one run"
 	@echo "make twin      accuracy of the digital twin"
 	@echo "make ablation  effect of each part of the estimator"
@@ -37,7 +38,7 @@ help:
 	@echo "make drift     how well a drift of the camera is found and mended (rooms need Mitsuba)"
 	@echo "make many      frames a second over many frames, by place and format"
 	@echo "make pictures  draw the pictures of the documentation anew"
-	@echo "make docs      build the documentation into docs/_build/html"
+	@echo "make docs      run the tutorials and build the documentation into docs/_build/html"
 	@echo "make dist      build wheel and sdist into dist, to install elsewhere"
 	@echo "make clean     remove .venv and everything that was built"
 
@@ -94,6 +95,9 @@ test-lowest: .venv/made
 	  -e . pytest hypothesis
 	NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python -m pytest -p no:cacheprovider \
 	  -m "not slow" tests/runtime tests/estimate/joint tests/rig/test_split*.py
+
+claims: .venv/installed-dev
+	$(BIN)/python tools/claims.py --page docs/results.md
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
