@@ -1,4 +1,4 @@
-"""Many frames: the blocks of the page run; the coordinator and one process take little memory."""
+"""The live page: its blocks run. Many frames: coordinator and process take little memory."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from d3s.batch import DepthJob, estimate_files, find_inputs
+from d3s.camera.recording import Recorder
+from d3s.frames import open_source
 from pages import DOCS, ROOT, python_blocks
 from pairs import RIG, write_views
 
@@ -17,7 +19,19 @@ import small_frames
 PAGE = DOCS / "live.md"
 
 
-def test_python_of_the_page_runs(tmp_path, monkeypatch):
+def test_camera_and_recording_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_source("twin:40x60") as camera, Recorder("walk.mcap", rig=RIG) as recorder:
+        for frame, _ in zip(camera, range(3), strict=False):
+            recorder.put(frame, wait=True)
+    names: dict = {}
+    exec(python_blocks(PAGE)[0], names)
+    assert names["camera"].state == "grabbing"
+    exec(python_blocks(PAGE, after="## Record and replay")[0], names)
+    assert names["recorder"].written == 3
+
+
+def test_many_frames_of_the_page(tmp_path, monkeypatch):
     pytest.importorskip("zarr")
     pytest.importorskip("xarray")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Limits of a camera, and the figures of docs/limits.md."""
+"""Limits of a camera, and the figures of docs/how_good.md."""
 
 import numpy as np
 import pytest

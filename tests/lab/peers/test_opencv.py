@@ -143,7 +143,7 @@ def test_pair_with_negative_disparities(method):
 
 @pytest.mark.parametrize("method", PEERS)
 def test_filters_can_be_switched_off(method):
-    """As docs/rivals.md says: no left-right check, uniqueness test or speckle filter."""
+    """As docs/evaluation.md says: no left-right check, uniqueness test or speckle filter."""
     unfiltered = {"disp12_max_diff_px": -1, "uniqueness_percent": 0, "speckle_window_px": 0}
     if method == "sgbm":
         unfiltered["block_size_px"] = (
