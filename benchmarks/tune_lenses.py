@@ -31,6 +31,7 @@ from d3s.calibrate.board import Board
 from d3s.calibrate.disparity_map import measure_cells
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate import lens_field
+from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.joint.numba_backend import field
 from d3s.files import read_image, write_image
 from d3s.rig import LensMaps
@@ -104,8 +105,7 @@ def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
     for depth_m in WALLS_M:
         table.add_column(f"{depth_m:g} m", justify="right")
     none: dict[str, Any] = {"disparity_px": (), "sharp_disparity_px": (0.0,)}
-    none |= {"half_size_disparity_px": (), "quarter_size_disparity_px": ()}
-    rig = with_lenses(rig, **none)
+    rig = SizeCorrection().applied_to(with_lenses(rig, **none))
     walls = [_walls(name, folder, rig, depth_m) for depth_m in WALLS_M]
     radius_px = lens_maps_of(rig).field_radius_px
     for gain, smoothing_px in NUMBERS:

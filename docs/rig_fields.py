@@ -2,18 +2,19 @@
 
 from pydantic.fields import FieldInfo
 
-from d3s.rig import Calibration, LensMaps, Optics, Provenance, RawCamera, Stereo
+from d3s.rig import Calibration, Correction, LensMaps, Optics, Provenance, RawCamera, Stereo
 
 TABLES = {
     "optics": Optics,
     "calibration": Calibration,
     "calibration.lenses": LensMaps,
+    "calibration.corrections": Correction,
     "calibration.provenance": Provenance,
     "stereo": Stereo,
     "stereo.left": RawCamera,
 }
 SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-NESTED = ("lenses", "provenance", "left", "right")  # have rows of their own
+NESTED = ("lenses", "corrections", "provenance", "left", "right")  # have rows of their own
 
 
 def _rule(field: FieldInfo) -> str:

@@ -13,6 +13,7 @@ from d3s.calibrate.disparity_map import (
     measure_cells,
     remaining_sigma,
 )
+from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
@@ -39,7 +40,11 @@ def rig_of(**values) -> d3s.Rig:
 
 def remaining(rig, cells, scale=1) -> np.ndarray:
     return rig.calibration.lenses.remaining_disparity_px(
-        cells.x, cells.y, cells.vergence_dpt, rig.optics, scale
+        cells.x,
+        cells.y,
+        cells.vergence_dpt,
+        rig.optics,
+        SizeCorrection.of(rig.calibration).maps_px(scale),
     )
 
 
@@ -73,8 +78,8 @@ def test_each_size_of_the_fit_has_its_own_disparity(scale, name):
     truth = np.where(is_here, 0.05 - 0.03 * x + 0.01 / cells.vergence_dpt, 0.0)
     found = fit_disparity_map(cells._replace(residual_px=truth), rig)
     assert found.after_rms_px < 0.2 * found.before_rms_px
-    lenses = found.applied_to(rig).calibration.lenses
-    assert getattr(found, name) == lenses.disparity_of_scale_px(scale)
+    correction = SizeCorrection.of(found.applied_to(rig).calibration)
+    assert getattr(found, name) == correction.maps_px(scale)
     left = remaining(found.applied_to(rig), cells, scale)[is_here] - truth[is_here]
     assert np.sqrt(np.mean(left**2)) < 0.01
 

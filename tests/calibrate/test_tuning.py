@@ -20,6 +20,7 @@ from d3s.calibrate.tuning import (
     tuned_options,
 )
 from d3s.errors import CalibrationError
+from d3s.estimate.joint.correction import SizeCorrection
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
 
@@ -171,6 +172,7 @@ def test_error_names_frames_without_texture():
 def test_disparity_that_lenses_add_at_windows():
     windows = Windows(np.array([100, 100]), np.array([200, 300]))
     depth_m, shape = np.array([0.5, 0.5]), (201, 401)
+    correction = SizeCorrection(half_size_px=((7.0,),), quarter_size_px=((0.3,),))
     added = [
         lens_corrections(windows, depth_m, shape, rig, CONSENSUS)[3]
         for rig in (
@@ -178,14 +180,14 @@ def test_disparity_that_lenses_add_at_windows():
             lens_rig(None),
             # 0.1 x + 0.02 u, and 0.3 where blur leaves coarse detail only.
             *(
-                lens_rig(
-                    LensMaps(
-                        field_radius_px=200.0,
-                        extra_blur_left_px2=(blur_px2,),
-                        extra_blur_right_px2=(blur_px2,),
-                        disparity_px=((0.0, 0.1, 0.0), (0.02,)),
-                        half_size_disparity_px=((7.0,),),
-                        quarter_size_disparity_px=((0.3,),),
+                correction.applied_to(
+                    lens_rig(
+                        LensMaps(
+                            field_radius_px=200.0,
+                            extra_blur_left_px2=(blur_px2,),
+                            extra_blur_right_px2=(blur_px2,),
+                            disparity_px=((0.0, 0.1, 0.0), (0.02,)),
+                        )
                     )
                 )
                 for blur_px2 in (30.0, 0.1)

@@ -156,21 +156,19 @@ def test_detail_moves_away_from_the_wider_blur() -> None:
     np.testing.assert_allclose(measured, expected[0], rtol=0.06)
 
 
-def test_disparity_of_sharp_detail_and_of_smaller_views() -> None:
+def test_disparity_of_sharp_detail_and_of_further_maps() -> None:
     lenses = LensMaps(
         field_radius_px=50.0,
         disparity_px=((0.1,),),
         sharp_disparity_px=(0.2,),
-        half_size_disparity_px=((0.01,), (0.02,)),
-        quarter_size_disparity_px=((0.5,),),
     )
     # Sharp at 1 dpt, and 2.5² px² of blur at 2 dpt.
     assert lenses.remaining_disparity_px(0.0, 0.0, 1.0, OPTICS) == pytest.approx(0.3)
     half = 0.1 + 0.2 / (1 + 6.25)
     assert lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS) == pytest.approx(half)
-    assert lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS, 2) == pytest.approx(half + 0.05)
-    assert lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS, 4) == pytest.approx(half + 0.5)
-    assert lenses.disparity_of_scale_px(1) == ()
+    further = ((0.01,), (0.02,))
+    with_it = lenses.remaining_disparity_px(0.0, 0.0, 2.0, OPTICS, further)
+    assert with_it == pytest.approx(half + 0.05)
 
 
 def test_arrays_and_lists_are_accepted() -> None:

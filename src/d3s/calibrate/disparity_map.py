@@ -20,6 +20,7 @@ from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.estimate import DepthMap, Flag
+from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Optics, Rig
@@ -74,13 +75,8 @@ class DisparityMap(NamedTuple):
 
     def applied_to(self, rig: Rig) -> Rig:
         """Rig whose disparity is corrected by these maps."""
-        return with_lenses(
-            rig,
-            disparity_px=self.maps_px,
-            sharp_disparity_px=self.sharp_px,
-            half_size_disparity_px=self.half_size_px,
-            quarter_size_disparity_px=self.quarter_size_px,
-        )
+        rig = with_lenses(rig, disparity_px=self.maps_px, sharp_disparity_px=self.sharp_px)
+        return SizeCorrection(self.half_size_px, self.quarter_size_px).applied_to(rig)
 
 
 def measure_cells(

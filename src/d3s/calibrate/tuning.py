@@ -241,12 +241,11 @@ def lens_corrections(
     The last axis of the depths is that of the windows. Without maps of lenses, nothing is
     corrected. The prefilter of the options decides which detail is compared.
     """
-    lenses = None if rig.calibration is None else rig.calibration.lenses
-    if lenses is None:
+    field = LensField.of(rig, shape)
+    if field is None:
         return np.zeros((4, *np.broadcast_shapes(np.shape(depth_m), windows.cols.shape)))
-    x = (windows.cols - 0.5 * (shape[1] - 1)) / lenses.field_radius_px
-    y = (windows.rows - 0.5 * (shape[0] - 1)) / lenses.field_radius_px
-    field = LensField(lenses, rig.optics, (shape[0], shape[1]))
+    x = (windows.cols - 0.5 * (shape[1] - 1)) / field.lenses.field_radius_px
+    y = (windows.rows - 0.5 * (shape[0] - 1)) / field.lenses.field_radius_px
     return corrections(field, x, y, depth_m, settings_of(options, None).prefilter_sigma_px)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from d3s.estimate.joint.correction import SizeCorrection
 from d3s.rig import LensMaps, Optics, Rig
 from d3s.rig.variance import polynomial_degree, power_table
 from d3s.types import FloatArray
@@ -72,6 +73,16 @@ class LensField(NamedTuple):
     lenses: LensMaps
     optics: Optics
     frame_shape: tuple[int, int]
+    correction: SizeCorrection = SizeCorrection()
+
+    @classmethod
+    def of(cls, rig: Rig, shape: tuple[int, ...]) -> "LensField | None":
+        """Return the lenses of a rig over views of (rows, cols); None without lens maps."""
+        lenses = None if rig.calibration is None else rig.calibration.lenses
+        if lenses is None:
+            return None
+        correction = SizeCorrection.of(rig.calibration)
+        return cls(lenses, rig.optics, (shape[0], shape[1]), correction)
 
     @property
     def changes_blur(self) -> bool:
@@ -88,8 +99,8 @@ class LensField(NamedTuple):
         maps = (
             *lenses.disparity_px,
             lenses.sharp_disparity_px,
-            *lenses.half_size_disparity_px,
-            *lenses.quarter_size_disparity_px,
+            *self.correction.half_size_px,
+            *self.correction.quarter_size_px,
         )
         return any(np.any(values) for values in maps)
 
@@ -180,7 +191,8 @@ class LensField(NamedTuple):
         scales = np.minimum(self.fitting_scales(x, y, vergence_dpt), coarsest_scale)
         out = np.zeros(scales.shape)
         for scale in np.unique(scales).tolist():
-            maps = self.lenses.remaining_disparity_px(x, y, vergence_dpt, self.optics, scale)
+            further_px = self.correction.maps_px(scale)
+            maps = self.lenses.remaining_disparity_px(x, y, vergence_dpt, self.optics, further_px)
             out = np.where(scales == scale, maps, out)
         return out
 
@@ -259,7 +271,7 @@ class LensField(NamedTuple):
             1, or 2 or 4 if the views are fitted at a half or a quarter of their size.
         """
         lenses = self.lenses
-        parts = (lenses.disparity_px, lenses.disparity_of_scale_px(scale))
+        parts = (lenses.disparity_px, self.correction.maps_px(scale))
         sizes = [len(one) for maps in parts for one in maps]
         degree = max(map(polynomial_degree, (*sizes, len(lenses.sharp_disparity_px))))
         powers = max(*(len(maps) for maps in parts), 1)
@@ -273,11 +285,8 @@ class LensField(NamedTuple):
 
 def lens_field(rig: Rig, shape: tuple[int, ...]) -> LensField | None:
     """Return the lenses of a rig over views of (rows, cols); None if they are alike everywhere."""
-    lenses = None if rig.calibration is None else rig.calibration.lenses
-    if lenses is None:
-        return None
-    field = LensField(lenses, rig.optics, (shape[0], shape[1]))
-    return field if field.changes_blur or field.changes_disparity else None
+    field = LensField.of(rig, shape)
+    return field if field and (field.changes_blur or field.changes_disparity) else None
 
 
 def scale_limits(

@@ -24,7 +24,7 @@ imports             calibrations of stereo cameras in files of other programs, a
 """
 
 from d3s.rig.calibration import Calibration, Change, Provenance
-from d3s.rig.lens_maps import LensMaps
+from d3s.rig.lens_maps import Correction, LensMaps
 from d3s.rig.optics import Optics
 from d3s.rig.rig import Rig
 from d3s.rig.stereo import RawCamera, Stereo
@@ -32,6 +32,7 @@ from d3s.rig.stereo import RawCamera, Stereo
 __all__ = [
     "Calibration",
     "Change",
+    "Correction",
     "LensMaps",
     "Optics",
     "Provenance",

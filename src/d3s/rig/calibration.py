@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from d3s.record import Converted, FrozenTable, OneLine, Sha256
 from d3s.rig.bayer import Bayer
-from d3s.rig.lens_maps import LensMaps
+from d3s.rig.lens_maps import Correction, LensMaps
 from d3s.rig.part import RigPart
 from d3s.types import FloatArray
 
@@ -25,6 +25,12 @@ DRIFT_PX_PER_YEAR = 0.1
 """Drift of the disparity that is assumed of a camera whose drift is not known."""
 
 _DAYS_PER_YEAR = 365.25
+
+# Names of maps that rig files had among those of the lenses until 2026-11, and their names now.
+_OLD_CORRECTIONS = {
+    "half_size_disparity_px": "half_size",
+    "quarter_size_disparity_px": "quarter_size",
+}
 
 
 def aged_px(age_days: float, px_per_year: float | None = None) -> float:
@@ -213,6 +219,11 @@ class Calibration(RigPart):
     lenses: LensMaps | None = Field(
         default=None, description="the errors of the lenses over the field, if known"
     )
+    corrections: Annotated[Converted[tuple[Correction, ...] | None], Field(max_length=16)] = Field(
+        default=None,
+        validate_default=True,
+        description="what methods of estimation add to the disparity of this camera, if known",
+    )
     drift_sigma_px: float | None = Field(
         default=None,
         ge=0,
@@ -231,6 +242,17 @@ class Calibration(RigPart):
         description="what was changed since the calibration, if anything",
     )
     provenance: Provenance = Field(description="where the calibration comes from")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_corrections_of_older_files(cls, values: Any) -> Any:
+        lenses = values.get("lenses") if isinstance(values, dict) else None
+        if not isinstance(lenses, dict) or not _OLD_CORRECTIONS.keys() & lenses.keys():
+            return values
+        maps = {name: lenses[old] for old, name in _OLD_CORRECTIONS.items() if lenses.get(old)}
+        one = {"method": "joint", "version": 1, "disparity_px": maps}
+        others = {name: value for name, value in lenses.items() if name not in _OLD_CORRECTIONS}
+        return {"corrections": [one] if maps else None, **values, "lenses": others}
 
     @field_validator("frame_cols_px", "noise_gain")
     @classmethod

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from d3s.errors import InputError
-from d3s.record import Converted
+from d3s.record import Converted, FrozenTable, OneLine
 from d3s.rig.optics import Optics
 from d3s.rig.part import RigPart
-from d3s.rig.variance import DisparityVariance, term_count
+from d3s.rig.variance import DisparityVariance, Maps, term_count
 from d3s.types import FloatArray
 
 _MAX_DEGREE = 6
@@ -79,6 +79,19 @@ _Coma = tuple[_Number, _Number, _Number]
 _Focus = tuple[_Number, _Number, _Number, _Number]
 _Map = Annotated[tuple[_Number, ...], BeforeValidator(_as_tuple), AfterValidator(_complete)]
 _Maps = Annotated[tuple[_Map, ...], BeforeValidator(_as_tuple), Field(max_length=4)]
+
+
+class Correction(RigPart):
+    """What a method of estimation adds to the disparity of this camera; only the method uses it."""
+
+    method: OneLine = Field(description="the name of the method")
+    version: int = Field(ge=1, le=10**6, description="the version of what the method does")
+    disparity_px: Annotated[
+        dict[OneLine, _Maps], Field(max_length=16), AfterValidator(FrozenTable)
+    ] = Field(
+        description="disparity to subtract, as maps of the terms of u, by the name that the method "
+        "gives them"
+    )
 
 
 class LensMaps(RigPart):
@@ -172,17 +185,6 @@ class LensMaps(RigPart):
         validate_default=True,
         description="map of the disparity to subtract where the left view is sharp; it falls to a "
         "half at a blur variance of 1 px²",
-    )
-    half_size_disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
-        default=(),
-        validate_default=True,
-        description="disparity to subtract also where views are fitted at half size, as maps of "
-        "the terms of u",
-    )
-    quarter_size_disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
-        default=(),
-        validate_default=True,
-        description="disparity to subtract also where views are fitted at a quarter of the size",
     )
     disparity_sigma_px: float = Field(
         default=0.0,
@@ -304,12 +306,12 @@ class LensMaps(RigPart):
         y: ArrayLike,
         vergence_dpt: ArrayLike,
         optics: Optics,
-        scale: int = 1,
+        further_px: Maps = (),
     ) -> FloatArray:
         """Disparity that lenses add to that of the depth, in pixels.
 
         Coma and decentred pupils shift fine detail otherwise than coarse detail, so that the shift
-        depends on the blur and on the size at which views are compared.
+        depends on the blur.
 
         Parameters
         ----------
@@ -319,12 +321,12 @@ class LensMaps(RigPart):
             1/Z of the points.
         optics
             Focus and aperture on the axis.
-        scale
-            1, or 2 or 4 if the views are fitted at a half or a quarter of their size.
+        further_px
+            Maps of the terms of u to add, such as those of the size at which a method fits.
         """
         vergence = np.asarray(vergence_dpt, dtype=np.float64)
         total = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y), vergence.shape))
-        for maps in (self.disparity_px, self.disparity_of_scale_px(scale)):
+        for maps in (self.disparity_px, further_px):
             for power, coefficients in enumerate(maps):
                 total += vergence**power * polynomial_at(coefficients, x, y)
         if any(self.sharp_disparity_px):
@@ -353,16 +355,6 @@ class LensMaps(RigPart):
         )
         errors = (*known, *self.disparity_errors_px)
         return DisparityVariance.of_errors(errors, self.field_radius_px)
-
-    def disparity_of_scale_px(self, scale: int) -> tuple[tuple[float, ...], ...]:
-        """Maps of the disparity that only fits at one size of the views have.
-
-        Parameters
-        ----------
-        scale
-            1, or 2 or 4 for views shrunk to a half or a quarter.
-        """
-        return {2: self.half_size_disparity_px, 4: self.quarter_size_disparity_px}.get(scale, ())
 
     def distorted(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
         """Places (2, ...) on the sensor of points that a lens without distortion has at (x, y).

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.numba_backend import numba_backend
@@ -52,12 +53,12 @@ def _lenses(radius_px: float = 60.0) -> LensMaps:
         coma_right_px=(-0.1, 0.3, -1.2),
         disparity_px=(_map(3, 0.2, 2), _map(2, 0.1, 3), _map(6, 0.05, 4)),
         sharp_disparity_px=_map(2, 0.1, 5),
-        half_size_disparity_px=(_map(2, 0.1, 6), _map(1, 0.05, 7)),
     )
 
 
 def _field(shape, lenses: LensMaps | None = None) -> LensField:
-    return LensField(lenses or _lenses(), RIG.optics, shape)
+    correction = SizeCorrection(half_size_px=(_map(2, 0.1, 6), _map(1, 0.05, 7)))
+    return LensField(lenses or _lenses(), RIG.optics, shape, correction)
 
 
 def _disparity(shape, scale: int) -> np.ndarray:
@@ -95,7 +96,8 @@ def test_skew_of_spots_grows_with_blur(scale):
 def test_views_with_coma_are_smoothed_more():
     def plan(growth_px: float, **options):
         lenses = LensMaps(field_radius_px=60.0, coma_right_px=(0.0, 0.0, growth_px))
-        return make_plan(RIG.optics, d3s.JointOptions(**options), (40, 60), lenses)
+        field = LensField(lenses, RIG.optics, (40, 60))
+        return make_plan(RIG.optics, d3s.JointOptions(**options), (40, 60), field)
 
     bare = make_plan(RIG.optics, d3s.JointOptions(), (40, 60))
     assert plan(0.05).smoothing_px == bare.smoothing_px == SMOOTHING_PX
@@ -164,7 +166,8 @@ def test_remaining_disparity_is_that_of_the_depth_left_without_it(ops):
     field = _field((60, 100))
     x, y = field.places((30, 50), 2)
     vergence = np.random.default_rng(1).uniform(0.6, 1.5, (30, 50))
-    added = field.lenses.remaining_disparity_px(x, y, vergence, field.optics, 2)
+    further = field.correction.half_size_px
+    added = field.lenses.remaining_disparity_px(x, y, vergence, field.optics, further)
     assert 0.1 < np.abs(added).mean() < 1
     disparity = RIG.optics.disparity_px(1 / vergence) + added
     found = ops.remaining_disparity(disparity.astype(np.float32), field, 2, 2)

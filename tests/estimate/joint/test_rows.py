@@ -7,6 +7,7 @@ from scipy import ndimage
 import d3s
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.rows import measure_rows
+from d3s.estimate.lens_field import LensField
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
 
@@ -28,7 +29,8 @@ def _lowered(view: np.ndarray, rows_px) -> np.ndarray:
 
 
 def _measured(left, right, disparity_px, lenses=LENSES):
-    plan = make_plan(RIG.optics, d3s.JointOptions(), left.shape, lenses)
+    field = lenses and LensField(lenses, RIG.optics, left.shape)
+    plan = make_plan(RIG.optics, d3s.JointOptions(), left.shape, field)
     smooth = (ndimage.gaussian_filter(view, 1.5) for view in (left, right))
     halves = [0.5 * (view[::2] + view[1::2]) for view in smooth]
     halves = [0.5 * (view[:, ::2] + view[:, 1::2]) for view in halves]

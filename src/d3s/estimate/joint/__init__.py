@@ -8,6 +8,7 @@ balance      contrast of the right view, made equal to that of the left one
 refine       least-squares disparity of each cell, from coarse to fine
 trust        probability of each cell that its disparity is wrong
 confidence   depth, sigma, confidence and flags of each pixel
+correction   disparity of fits of shrunk views, measured for one camera
 model        depth and defocus as functions of the disparity
 field        blur and disparity of lenses over the field
 rows         rows by which the right view lies lower

@@ -29,6 +29,7 @@ from d3s.estimate.joint.rows import measure_rows
 from d3s.estimate.joint.search import search
 from d3s.estimate.joint.trust import judge_cells
 from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult, Trust
+from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import JointOptions
 from d3s.rig import Calibration, Rig
 from d3s.runtime.parallel import run_together
@@ -114,9 +115,9 @@ def run_joint(
     """
     clock = _Clock()
     shape = left.shape[0], left.shape[1]
-    lenses = None if rig.calibration is None else rig.calibration.lenses
     known_sigma_px = rig.rectification_sigma_px(options.calibration_age_days)
-    plan = make_plan(rig.optics, options, shape, lenses, known_sigma_px)
+    field = LensField.of(rig, shape)
+    plan = make_plan(rig.optics, options, shape, field, known_sigma_px)
     unseen = _unseen(left, right)
     views = backend.prefilter.centre(left, right)
     noise = _noise(views, plan, backend)

@@ -18,7 +18,7 @@ from d3s.estimate.lens_field import (
     scale_limits,
 )
 from d3s.estimate.options import JointOptions
-from d3s.rig import LensMaps, Optics
+from d3s.rig import Optics
 from d3s.rig.calibration import aged_px
 from d3s.rig.variance import DisparityVariance
 from d3s.types import FloatArray, Mask
@@ -77,7 +77,7 @@ def make_plan(
     optics: Optics,
     options: JointOptions,
     shape: tuple[int, int],
-    lenses: LensMaps | None = None,
+    field: LensField | None = None,
     known_sigma_px: float | None = None,
 ) -> Plan:
     """Make the plan of an estimate.
@@ -90,10 +90,10 @@ def make_plan(
         Options of the method; values left open are chosen from the camera.
     shape
         Rows and columns of the frame.
-    lenses
-        Errors of the lenses over the field, if known.
+    field
+        Lenses with errors over the field, if any are known.
     known_sigma_px
-        Standard deviation of the disparity by errors of the calibration; that of `lenses` if left.
+        Standard deviation of the disparity by errors of the calibration; that of `field` if left.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def make_plan(
     cols = shape[1]
     is_sharp = optics.aperture_radius_m == 0
     scale = options.search_scale or (1 if is_sharp and options.finest_scale == 1 else 2)
-    field = None if lenses is None or is_sharp else LensField(lenses, optics, shape)
+    field = None if is_sharp else field
     by_scale = SMOOTHING_PX if field is None else field.smoothing_px
     finest = options.prefilter_sigma_px or (_SHARP_PX if is_sharp else by_scale[1])
     ends, candidates = _depths(optics, options)
@@ -136,13 +136,13 @@ def make_plan(
         },
         shifts=shifts,
         allowed=_allowed(shifts, candidates, optics, scale),
-        calibration=_calibration_variance(optics, options, lenses, known_sigma_px),
+        calibration=_calibration_variance(optics, options, field, known_sigma_px),
         field=field,
     )
 
 
 def _calibration_variance(
-    optics: Optics, options: JointOptions, lenses: LensMaps | None, known_sigma_px: float | None
+    optics: Optics, options: JointOptions, field: LensField | None, known_sigma_px: float | None
 ) -> DisparityVariance:
     """Errors of the calibration: by the options, else by what the camera is known to have."""
     if options.rectification_sigma_px is not None:
@@ -150,9 +150,9 @@ def _calibration_variance(
     if optics.aperture_radius_m == 0:
         aged = hypot(_FOREIGN_RECTIFICATION_PX, aged_px(options.calibration_age_days))
         return DisparityVariance.of_sigma(aged)
-    if lenses is None:
+    if field is None:
         return DisparityVariance.of_sigma(known_sigma_px or 0.0)
-    return lenses.disparity_variance(optics, known_sigma_px)
+    return field.lenses.disparity_variance(optics, known_sigma_px)
 
 
 def _finer_px(optics: Optics, model: Model, scale: int) -> tuple[float, float]:

@@ -67,5 +67,7 @@ class NumpyField:
         # The maps are of the depth, which is known only without the disparity that they add.
         for _ in range(2):
             vergence = field.vergence_dpt(disparity_px - found)
-            found = field.lenses.remaining_disparity_px(x, y, vergence, field.optics, scale)
+            found = field.lenses.remaining_disparity_px(
+                x, y, vergence, field.optics, field.correction.maps_px(scale)
+            )
         return found
