@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
-from d3s.camera.live import needs
+from d3s.camera import live as needs
 from d3s.cli import app
 from live_pages import RIG, views
 

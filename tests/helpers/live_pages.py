@@ -8,11 +8,10 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import d3s
-from d3s.camera.live.feed import Feed
-from d3s.camera.live.live import LiveShow
-from d3s.camera.live.page import live_page
+from d3s.camera.live.feed import Feed, live_page
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
+from d3s.camera.live.shows import LiveShow
 from d3s.frames import Frame, Refused
 from d3s.rig import Rig
 

@@ -95,10 +95,8 @@ def align(
     calibrated at the end. After --text, the exit code is 1 if something is to turn, and 6 if
     something could not be known.
     """
-    from d3s.camera.align.calibrating import calibration_of
     from d3s.camera.align.filing import CaptureFolder, parsed_distances
-    from d3s.camera.align.session import Session
-    from d3s.camera.align.sources import open_raw
+    from d3s.camera.align.session import Session, calibration_of, open_raw
     from d3s.camera.align.watch import Watch
     from d3s.cli.options import length_m
     from d3s.frames import SourceOptions
@@ -166,7 +164,7 @@ def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
 
 
 def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
-    from d3s.camera.align.values import frame_json
+    from d3s.camera.align.feed import frame_json
 
     last = None
     for shown in _measured(session, frames):
@@ -202,7 +200,7 @@ def _say_problem(session: "Session") -> None:
 
 def _finish(last: "Alignment | None") -> None:
     """Exit code by the last frame."""
-    from d3s.camera.align.steps import steps_of
+    from d3s.camera.align.quantities import steps_of
 
     if last is None:
         raise typer.Exit(NOTHING_USABLE)
@@ -218,7 +216,7 @@ def _table(shown: "Shown", state: str) -> "Group":
     from rich.markup import escape
     from rich.table import Table
 
-    from d3s.camera.align.steps import next_step, steps_of
+    from d3s.camera.align.quantities import next_step, steps_of
 
     steps = steps_of(shown.alignment.readings)
     table = Table("quantity", "is", "sigma", "should be", "")
@@ -312,7 +310,7 @@ def _print_calibrated(found: "Calibrated") -> None:
 
 def _serve(session: "Session", address: Address) -> None:
     """Serve the page until Ctrl-C."""
-    from d3s.camera.live.needs import check_server
+    from d3s.camera.live import check_server
 
     check_server()
     from d3s.camera.align.feed import align_pages

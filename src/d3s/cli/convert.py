@@ -359,7 +359,7 @@ def _convert_recording(source: Path, target: Path, options: _RecordingOptions) -
 def _converted(
     source: Path, target: Path, options: _RecordingOptions
 ) -> tuple[int, tuple[Any, ...]]:
-    from d3s.camera.recording import bags, folders
+    from d3s.camera.recording import conversion
     from d3s.rig import Rig
 
     rig = None if options.rig is None else Rig.load(options.rig)
@@ -370,17 +370,17 @@ def _converted(
             return work(progress)
 
     if source.suffix.lower() == _RECORDING and options.is_bag:
-        return run(lambda progress: bags.to_bag(source, target, progress=progress)), ()
+        return run(lambda progress: conversion.to_bag(source, target, progress=progress)), ()
     if source.suffix.lower() == _RECORDING:
         found: tuple[int, tuple[Any, ...]] = run(
-            lambda progress: folders.to_folder(
+            lambda progress: conversion.to_folder(
                 source, target, overwrite=options.force, progress=progress
             )
         )
         return found
-    if bags.is_bag(source):
+    if conversion.is_bag(source):
         count = run(
-            lambda progress: bags.from_bag(
+            lambda progress: conversion.from_bag(
                 source,
                 target,
                 images=options.topics,
@@ -392,7 +392,7 @@ def _converted(
         )
         return count, ()
     found = run(
-        lambda progress: folders.from_folder(
+        lambda progress: conversion.from_folder(
             source, target, rig=rig, overwrite=options.force, progress=progress
         )
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.camera.recording.describe import describe
+from d3s.camera.recording.reader import describe
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import share_of_each

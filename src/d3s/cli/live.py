@@ -30,8 +30,7 @@ from d3s.cli.options import (
 from d3s.cli.output import Quiet, value_of
 
 if TYPE_CHECKING:
-    from d3s.camera.live.counts import Counts
-    from d3s.camera.live.pipeline import Recorder
+    from d3s.camera.live.pipeline import Counts, Recorder
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
     from d3s.camera.live.shows import Show
@@ -145,9 +144,9 @@ def live(
     Prints the address of the page, which holds a secret token: who has the address can watch. The
     page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
     """
-    from d3s.camera.live.live import LiveShow
-    from d3s.camera.live.needs import check_server
+    from d3s.camera.live import check_server
     from d3s.camera.live.pipeline import Pipeline
+    from d3s.camera.live.shows import LiveShow
     from d3s.frames import SourceOptions
 
     check_server()
@@ -206,15 +205,15 @@ def view(
     Several frames have a time line. Frames of a camera are estimated as they are shown. The page
     is closed to others, as that of d3s live.
     """
-    from d3s.camera.live.needs import check_server
-    from d3s.camera.live.saved import SavedShow, open_reel
+    from d3s.camera.live import check_server
+    from d3s.camera.live.saved import SavedShow, open_saved
 
     check_server()
     settings = _settings(estimating)
-    reel = open_reel(path, rig_of_word(rig))
+    saved = open_saved(path, rig_of_word(rig))
     with ExitStack() as stack:
         show = SavedShow(
-            reel, title=path.name, settings=settings, folder=output, has_points=showing.points
+            saved, title=path.name, settings=settings, folder=output, has_points=showing.points
         )
         stack.enter_context(show)
         _serve(stack, show, showing, address)
@@ -222,8 +221,7 @@ def view(
 
 def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Address) -> None:
     """Serve the page of a show until it ends."""
-    from d3s.camera.live.feed import Feed
-    from d3s.camera.live.page import live_page
+    from d3s.camera.live.feed import Feed, live_page
 
     feed = Feed(show)
     stack.callback(feed.close)
@@ -298,7 +296,7 @@ def _is_twin(source: str) -> bool:
 def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
     """Recording in a new file, named by the time."""
     from d3s.atomic import make_folder
-    from d3s.camera.recording.recorder import Recorder
+    from d3s.camera.recording.writer import Recorder
 
     make_folder(folder)
     path = folder / f"recording_{time.strftime('%Y%m%d_%H%M%S')}{_RECORDING}"

@@ -6,7 +6,7 @@ import pytest
 import d3s
 from align_frames import LAYOUT, RIG, SHAPE, TRUTH, WALL_M, benchmark, misassembled, plain, wall
 from d3s.camera.align import measure
-from d3s.camera.align.steps import next_step, steps_of
+from d3s.camera.align.quantities import next_step, steps_of
 from d3s.errors import InputError
 
 CASES = [("calibration", -1), ("stone", -1), ("stone", 1)]

@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from d3s.camera.align.quantities import KINDS, Reading, unknown
-from d3s.camera.align.steps import PLAN, next_step, steps_of
+from d3s.camera.align.quantities import KINDS, PLAN, Reading, next_step, steps_of, unknown
 
 
 def reading(value, sigma=0.1, name="rows_px", **more):

@@ -7,10 +7,8 @@ import pytest
 
 import d3s
 from align_frames import RIG, WALL_M, Camera, misassembled, plain, wall
-from d3s.camera.align.calibrating import calibration_of
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import Calibrated, Session
-from d3s.camera.align.sources import RawFiles, open_raw
+from d3s.camera.align.session import Calibrated, RawFiles, Session, calibration_of, open_raw
 from d3s.camera.align.watch import Watch
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image

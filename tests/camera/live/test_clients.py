@@ -14,11 +14,10 @@ import pytest
 
 from d3s.camera.capture.live_camera import LiveCamera
 from d3s.camera.capture.twin import TwinDevice, twin_pairs
-from d3s.camera.live.feed import Feed
-from d3s.camera.live.live import LiveShow
-from d3s.camera.live.page import live_page
+from d3s.camera.live.feed import Feed, live_page
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
+from d3s.camera.live.shows import LiveShow
 from live_pages import RIG, SHAPE
 
 MOST_GROWTH_BYTES = 30e6  # of pictures in buffers of sockets; one frame that leaks is 0.5 MB

@@ -10,9 +10,9 @@ import d3s
 from d3s.camera.capture import LiveCamera
 from d3s.camera.capture.fake import FakeDevice, FakeFault, FakeScript
 from d3s.camera.live import pipeline as module
-from d3s.camera.live.live import LiveShow
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.results import Result
+from d3s.camera.live.shows import LiveShow
 from live_pages import RIG, views
 
 FAULTS = (

@@ -9,11 +9,9 @@ import pytest
 
 import d3s
 from d3s.camera.live import results
-from d3s.camera.live.counts import Rate
-from d3s.camera.live.pipeline import STALE_S, Pipeline
+from d3s.camera.live.pipeline import STALE_S, Pipeline, Rate
 from d3s.camera.live.settings import Filter, Settings
-from d3s.camera.live.slot import Newest, Slot
-from d3s.camera.live.turns import Turns
+from d3s.camera.live.slot import Newest, Slot, Stagger
 from d3s.errors import InputError, OptionsError, OutputError
 from d3s.frames import Frame, Refused
 from d3s.runtime.parallel import thread_count
@@ -226,17 +224,17 @@ def test_frames_of_files_are_computed_one_by_one(monkeypatch, quick):
 
 def test_turns_are_numbered_and_apart():
     items = iter(range(3))
-    turns: Turns[int] = Turns(lambda: next(items, None), 2)
-    first = turns.begin()
+    stagger: Stagger[int] = Stagger(lambda: next(items, None), 2)
+    first = stagger.begin()
     time.sleep(0.2)
-    turns.end(first)
-    second = turns.begin()  # at once: no other is under way
-    third = turns.begin()  # 0.4 of the 0.2 s that the first one took
+    stagger.end(first)
+    second = stagger.begin()  # at once: no other is under way
+    third = stagger.begin()  # 0.4 of the 0.2 s that the first one took
     assert [one.item for one in (first, second, third)] == [0, 1, 2]
     assert [one.number for one in (first, second, third)] == [1, 2, 3]
     assert [one.at_once for one in (first, second, third)] == [1, 1, 2]
     assert third.begun_s - second.begun_s >= 0.08
-    assert turns.begin() is None
+    assert stagger.begin() is None
 
 
 def test_recording_gets_frames_that_the_display_drops(monkeypatch, quick):

@@ -8,11 +8,10 @@ import pytest
 
 import d3s
 from d3s.camera.live import points
-from d3s.camera.live.feed import Feed
-from d3s.camera.live.live import LiveShow
-from d3s.camera.live.page import live_page
+from d3s.camera.live.feed import Feed, live_page
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
+from d3s.camera.live.shows import LiveShow
 from live_pages import DEPTHS_M, RIG, FakeCamera, views
 
 pytest.importorskip("viser")

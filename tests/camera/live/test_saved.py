@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.camera.live.saved import DepthMapReel, FrameReel, SavedShow, open_reel
+from d3s.camera.live.saved import SavedFrames, SavedMaps, SavedShow, open_saved
 from d3s.camera.live.settings import Filter, Settings
 from d3s.errors import InputError
 from d3s.files import write_image
@@ -46,12 +46,12 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "kind", "rig"),
-    [("maps", DepthMapReel, None), ("pairs", FrameReel, RIG), ("two.mcap", FrameReel, None)],
+    [("maps", SavedMaps, None), ("pairs", SavedFrames, RIG), ("two.mcap", SavedFrames, None)],
 )
 def test_time_line_of_maps_pairs_and_recordings(folder, name, kind, rig):
-    reel = open_reel(folder / name, rig)
-    assert isinstance(reel, kind)
-    with SavedShow(reel, title=name) as show:
+    saved = open_saved(folder / name, rig)
+    assert isinstance(saved, kind)
+    with SavedShow(saved, title=name) as show:
         assert show.abilities()["positions"] == 2
         first = wait_for(show, lambda one: one.position == 0)
         assert depth_of(first) == pytest.approx(DEPTHS_M[0], abs=0.02)
@@ -65,16 +65,16 @@ def test_time_line_of_maps_pairs_and_recordings(folder, name, kind, rig):
 
 
 def test_saved_depth_map_keeps_its_bytes(folder):
-    reel = open_reel(folder / "maps" / "0_depth.npz")
-    result = reel.result(0, Settings(), 1)
+    saved = open_saved(folder / "maps" / "0_depth.npz")
+    result = saved.result(0, Settings(), 1)
     saved = d3s.DepthMap.load(folder / "maps" / "0_depth.npz")
     assert np.array_equal(result.depth_map.depth_m, saved.depth_m, equal_nan=True)
     assert np.array_equal(result.left, saved.intensity)
-    assert "right" not in reel.panels
+    assert "right" not in saved.panels
 
 
 def test_settings_of_saved_frames(folder):
-    with SavedShow(open_reel(folder / "pairs", RIG), title="pairs") as show:
+    with SavedShow(open_saved(folder / "pairs", RIG), title="pairs") as show:
         first = wait_for(show, lambda _: True)
         show.change({"min_confidence": 0.9})
         assert show.results.peek() is first  # the filter needs no estimate
@@ -94,7 +94,7 @@ def test_settings_of_saved_frames(folder):
     ],
 )
 def test_wrong_actions_are_refused(folder, action, values, words):
-    show = SavedShow(open_reel(folder / "maps"), title="maps")
+    show = SavedShow(open_saved(folder / "maps"), title="maps")
     with pytest.raises(InputError, match=words):
         show.act(action, values)
 
@@ -102,7 +102,7 @@ def test_wrong_actions_are_refused(folder, action, values, words):
 def test_damaged_file_is_told_and_the_next_one_shown(folder, tmp_path):
     (tmp_path / "a.npz").write_bytes(b"no depth map")
     (tmp_path / "b.npz").write_bytes((folder / "maps" / "1_depth.npz").read_bytes())
-    with SavedShow(open_reel(tmp_path), title="maps") as show:
+    with SavedShow(open_saved(tmp_path), title="maps") as show:
         deadline = time.monotonic() + 30
         while "a.npz" not in show.status()["state"]:
             assert time.monotonic() < deadline
@@ -113,12 +113,12 @@ def test_damaged_file_is_told_and_the_next_one_shown(folder, tmp_path):
 
 def test_wrong_places_are_refused(folder, tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        open_reel(tmp_path / "nothing")
+        open_saved(tmp_path / "nothing")
     with pytest.raises(InputError, match="--rig"):
-        open_reel(folder / "pairs")
+        open_saved(folder / "pairs")
     (tmp_path / "text.txt").write_text("words")
     with pytest.raises(InputError, match="must be a depth map"):
-        open_reel(tmp_path / "text.txt")
+        open_saved(tmp_path / "text.txt")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no depth maps"):
-        open_reel(tmp_path / "empty", RIG)
+        open_saved(tmp_path / "empty", RIG)

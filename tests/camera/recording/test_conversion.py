@@ -6,8 +6,7 @@ import pytest
 
 import d3s
 from d3s.camera.recording import Recording, RecordingWriter
-from d3s.camera.recording.bags import from_bag, is_bag, to_bag
-from d3s.camera.recording.folders import from_folder, to_folder
+from d3s.camera.recording.conversion import from_bag, from_folder, is_bag, to_bag, to_folder
 from d3s.errors import InputError, OutputError
 from d3s.files import DepthImage
 from d3s.frames import Frame

@@ -208,7 +208,7 @@ class _SlowWriter(RecordingWriter):
 
 
 def test_a_slow_disk_drops_frames_and_counts_them_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("d3s.camera.recording.recorder.RecordingWriter", _SlowWriter)
+    monkeypatch.setattr("d3s.camera.recording.writer.RecordingWriter", _SlowWriter)
     size = counts_frame(0).counts.nbytes
     recorder = Recorder(tmp_path / "a.mcap", rig=RIG, queue_bytes=3 * size)
     frames = [counts_frame(number) for number in range(12)]
@@ -234,14 +234,14 @@ def test_a_slow_disk_drops_frames_and_counts_them_in_the_file(tmp_path, monkeypa
 
 
 def test_files_wait_for_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("d3s.camera.recording.recorder.RecordingWriter", _SlowWriter)
+    monkeypatch.setattr("d3s.camera.recording.writer.RecordingWriter", _SlowWriter)
     with Recorder(tmp_path / "a.mcap", queue_bytes=1) as recorder:
         assert all(recorder.put(counts_frame(number), wait=True) for number in range(6))
     assert (recorder.written, recorder.dropped) == (6, 0)
 
 
 def test_drops_at_the_end_are_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("d3s.camera.recording.recorder.RecordingWriter", _SlowWriter)
+    monkeypatch.setattr("d3s.camera.recording.writer.RecordingWriter", _SlowWriter)
     with Recorder(tmp_path / "a.mcap", queue_bytes=1) as recorder:
         kept = [recorder.put(counts_frame(number)) for number in range(8)]
     with Recording(tmp_path / "a.mcap") as recording:

@@ -47,15 +47,7 @@ class Checked(NamedTuple):
 
 
 def check_frames(frames: Sequence[Image], *, left_lens: Half = "right") -> Checked:
-    """Check frames of a board at one distance: texture, clipping, both fields, and motion.
-
-    Parameters
-    ----------
-    frames
-        Raw frames, one after the other, full scale 1; the last one is to be filed.
-    left_lens
-        Half of the upright frame that the left lens lights.
-    """
+    """Check frames of a board at one distance: texture, clipping, both fields, and motion."""
     if not frames:
         raise InputError("frames is empty: there is nothing to check.")
     last = frames[-1]
@@ -108,20 +100,7 @@ def _motion(first: Image, last: Image) -> tuple[float, str]:
 
 
 class CaptureFolder:
-    """Folder of captures for the calibration.
-
-    Parameters
-    ----------
-    folder
-        Folder; made if it does not exist. If it has distances.csv, its frames are continued.
-
-    Raises
-    ------
-    CapturesError
-        If its distances.csv is damaged.
-    OutputError
-        If the folder cannot be made.
-    """
+    """Folder of captures for the calibration."""
 
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
@@ -141,13 +120,7 @@ class CaptureFolder:
         return max(FEWEST_FRAMES - len(self._filed), 0)
 
     def check_distance(self, distance_m: float) -> None:
-        """Refuse a distance that is filed already, or is none.
-
-        Raises
-        ------
-        InputError
-            Naming the distance.
-        """
+        """Refuse a distance that is filed already, or is none."""
         wrong = check_distances([distance_m], ["this frame"])
         if wrong:
             raise InputError(wrong[0])
@@ -158,22 +131,7 @@ class CaptureFolder:
                 )
 
     def add(self, frame: Image, distance_m: float) -> Filed:
-        """File a frame: write the image, then the table.
-
-        Parameters
-        ----------
-        frame
-            Raw frame, full scale 1.
-        distance_m
-            Distance of the board from the plane of the lenses.
-
-        Raises
-        ------
-        InputError
-            If the distance is filed already, or is none.
-        OutputError
-            If a file cannot be written.
-        """
+        """File a frame: write the image, then the table."""
         self.check_distance(distance_m)
         one = Filed(self._free_name(f"{distance_m:.4f}m", ".png"), distance_m)
         write_image(self.folder / one.name, frame)
@@ -182,13 +140,7 @@ class CaptureFolder:
         return one
 
     def take_back(self, name: str) -> Filed:
-        """Take a frame out of the table; its file stays.
-
-        Raises
-        ------
-        InputError
-            If the table does not have it.
-        """
+        """Take a frame out of the table; its file stays."""
         for one in self._filed:
             if one.name == name:
                 self._filed.remove(one)
@@ -197,15 +149,7 @@ class CaptureFolder:
         raise InputError(f"name={name!r} is not in {TABLE_NAME} of {self.folder}.")
 
     def free_path(self, stem: str, suffixes: Sequence[str]) -> Path:
-        """Path in the folder, without a suffix, at which none of the suffixes is taken.
-
-        Parameters
-        ----------
-        stem
-            Name without a suffix; a number is added if it is taken.
-        suffixes
-            Suffixes of all files that will be written.
-        """
+        """Path in the folder, without a suffix, at which none of the suffixes is taken."""
         number = 1
         while True:
             path = self.folder / (stem if number == 1 else f"{stem}_{number}")
@@ -226,11 +170,6 @@ def parsed_distances(text: str) -> tuple[float, ...]:
 
     A range has the nearest and the farthest distance and the number of them; their steps are even
     in 1/Z, in which blur and disparity change evenly.
-
-    Raises
-    ------
-    InputError
-        If the text is no such list.
     """
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     found: list[float] = []

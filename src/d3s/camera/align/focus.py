@@ -74,21 +74,7 @@ class Block(NamedTuple):
 def cut_blocks(
     image: Image, matched: Matched, fields: Fields, side_px: int, *, share: float = 1.0
 ) -> list[Block]:
-    """Cut blocks at matched places, evenly over the field, each within both fields.
-
-    Parameters
-    ----------
-    image
-        Raw frame, (rows, cols).
-    matched
-        Places that both halves show.
-    fields
-        Fields of both lenses.
-    side_px
-        Side of a block.
-    share
-        Share of the width and of the height of the field, around its middle.
-    """
+    """Cut blocks at matched places, evenly over the field, each within both fields."""
     half = side_px // 2
     box = fields.left
     across, down = (
@@ -137,17 +123,7 @@ def _is_inside(outline_px: FloatArray, places_px: FloatArray, half_px: int) -> M
 
 
 def measure_sharpness(blocks: list[Block], matched: Matched, noises: list[float]) -> Sharpness:
-    """Band ratio of each block of both halves, with noise taken out.
-
-    Parameters
-    ----------
-    blocks
-        Blocks of both halves.
-    matched
-        Places of the blocks.
-    noises
-        Noise variance of the left and the right half.
-    """
+    """Band ratio of each block of both halves, with noise taken out."""
     places = matched.left_px[[block.place for block in blocks]].reshape(-1, 2)
     left = [_band_ratio(block.left, noises[0]) for block in blocks]
     right = [_band_ratio(block.right, noises[1]) for block in blocks]
@@ -220,23 +196,7 @@ def measure_focus(
     optics: Optics,
     noises: list[float],
 ) -> Focus | None:
-    """Find the difference of the powers of both lenses; None if too few blocks have texture.
-
-    Parameters
-    ----------
-    image
-        Raw frame, (rows, cols).
-    matched
-        Places that both halves show.
-    fields
-        Fields of both lenses.
-    vergences_dpt
-        1/Z of each place, and whether it is known; else only its differences are right.
-    optics
-        Design of the camera.
-    noises
-        Noise variance of the left and the right half.
-    """
+    """Find the difference of the powers of both lenses; None if too few blocks have texture."""
     vergences, is_known = vergences_dpt
     if not is_known:
         # As near as makes the blur of the design clear; its amount then is a guess, too.
@@ -337,17 +297,7 @@ def _solve(scene: _Scene, blocks: _BlurBlocks, *, is_known: bool, has_bend: bool
 
 
 def focus_reading(found: Focus | None, optics: Optics, problem: str) -> Reading:
-    """Reading of the focus difference, as a distance between the seats of the lenses.
-
-    Parameters
-    ----------
-    found
-        Focus difference; None if it could not be measured.
-    optics
-        Design of the camera.
-    problem
-        Why it could not be measured.
-    """
+    """Reading of the focus difference, as a distance between the seats of the lenses."""
     per_dpt = optics.sensor_distance_m**2
     target = per_dpt * (optics.optical_power_left_dpt - optics.optical_power_right_dpt)
     limit = max(FOCUS_SHARE * abs(target), FOCUS_LEAST_M)

@@ -60,15 +60,7 @@ class Light(NamedTuple):
 
 
 def measure_light(image: Image, left_lens: Half = "right") -> Light:
-    """Measure exposure, fields and partition of a raw frame.
-
-    Parameters
-    ----------
-    image
-        Raw frame, (rows, cols), full scale 1.
-    left_lens
-        Half of the upright frame that the left lens lights.
-    """
+    """Measure exposure, fields and partition of a raw frame."""
     rows, cols = image.shape
     one = Captures(
         names=("frame",), distances_m=(1.0,), shape=(rows, cols), source=lambda _number: image
@@ -137,17 +129,7 @@ def _edge(light: FloatArray, reach: int) -> tuple[float, float]:
 
 
 def light_readings(light: Light, shape: tuple[int, int], pixel_pitch_m: float) -> list[Reading]:
-    """Readings of exposure, partition and fields.
-
-    Parameters
-    ----------
-    light
-        Light of a frame.
-    shape
-        Rows and columns of the frame.
-    pixel_pitch_m
-        Pixel pitch, for lengths to move by.
-    """
+    """Readings of exposure, partition and fields."""
     found = []
     for name, half in zip(("left", "right"), light.halves, strict=True):
         found.append(Reading(f"white_{name}", half.white, 0.01, WHITE, WHITE_LIMIT))

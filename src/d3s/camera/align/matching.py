@@ -46,15 +46,7 @@ class Matched(NamedTuple):
 
 
 def match_halves(image: Image, fields: Fields) -> Matched:
-    """Find places that both halves of a raw frame show.
-
-    Parameters
-    ----------
-    image
-        Raw frame, (rows, cols), full scale 1.
-    fields
-        The parts of the frame that the two lenses light.
-    """
+    """Find places that both halves of a raw frame show."""
     left, right = run_together(
         *(
             lambda camera=camera, box=box: make_view(

@@ -16,8 +16,13 @@ from d3s.camera.align.focus import (
     measure_focus,
     measure_sharpness,
 )
-from d3s.camera.align.gain import gain_reading
-from d3s.camera.align.geometry import Geometry, axes_frame, fit_geometry, geometry_readings
+from d3s.camera.align.geometry import (
+    Geometry,
+    axes_frame,
+    fit_geometry,
+    gain_reading,
+    geometry_readings,
+)
 from d3s.camera.align.light import Light, light_readings, measure_light
 from d3s.camera.align.matching import Matched, match_halves
 from d3s.camera.align.quantities import Reading, unknown
@@ -201,17 +206,7 @@ def _vergences(
 def sharpness_readings(
     sharpness: Sharpness, best: tuple[float, float] | None, problem: str
 ) -> list[Reading]:
-    """Readings of the sharpness of both halves, as a share of the best so far.
-
-    Parameters
-    ----------
-    sharpness
-        Sharpness of the blocks of a frame.
-    best
-        Best sharpness of the left and the right half; None if it is not known.
-    problem
-        Why there is no sharpness.
-    """
+    """Readings of the sharpness of both halves, as a share of the best so far."""
     readings = []
     for camera, name in enumerate(("sharpness_left", "sharpness_right")):
         value, sigma = sharpness.of(camera)

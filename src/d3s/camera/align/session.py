@@ -2,20 +2,91 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from d3s.calibrate import Report, calibrate
+from d3s.calibrate.fields import Half
 from d3s.camera.align.filing import CaptureFolder, Checked, Filed, check_frames
 from d3s.camera.align.measure import Alignment
-from d3s.camera.align.sources import raw_of
 from d3s.camera.align.watch import Watch
 from d3s.camera.capture import LiveCamera
 from d3s.camera.live.slot import Newest, Slot
-from d3s.errors import CapturesError, D3SError, InputError
-from d3s.frames import Frame, Refused, Source
+from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
+from d3s.files import IMAGE_SUFFIXES, list_images
+from d3s.files.light import read_light
+from d3s.frames import Frame, Refused, Source, SourceOptions, open_source
+from d3s.lab.view.calibration import report_page, write_report
+from d3s.rig import Rig
 from d3s.types import Image, Progress
+
+
+class RawFiles:
+    """Files of raw frames, each with both halves, as a source.
+
+    `capture.FileSource` yields pairs, and the camera that is being built has no calibration to
+    split its frames.
+    """
+
+    def __init__(self, paths: list[Path], *, linear: bool | None = None) -> None:
+        self._paths = paths
+        self._linear = linear
+        self._is_closed = False
+
+    @property
+    def frame_count(self) -> int:
+        """Number of files."""
+        return len(self._paths)
+
+    def __iter__(self) -> Iterator[Frame | Refused]:
+        """Yield the frames of all files."""
+        for number, path in enumerate(self._paths):
+            if self._is_closed:
+                return
+            try:
+                image = read_light(path, linear=self._linear).grey
+            except D3SError as error:
+                yield Refused(path.name, str(error))
+                continue
+            yield Frame(number=number, name=path.name, raw=image)
+
+    def close(self) -> None:
+        """End the iteration."""
+        self._is_closed = True
+
+    def __enter__(self) -> Self:
+        """Return the source itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the source."""
+        self.close()
+
+
+def open_raw(text: str, rig: Rig, options: SourceOptions | None = None) -> Source:
+    """Source of raw frames that a word of the command line names."""
+    path = Path(text)
+    linear = None if options is None else options.linear
+    if path.is_dir():
+        return RawFiles(list_images(path), linear=linear)
+    if path.is_file() and path.suffix.lower() in IMAGE_SUFFIXES:
+        return RawFiles([path], linear=linear)
+    if not path.exists() and text.startswith("twin") and not text.startswith("twin:raw"):
+        text = "twin:raw" + text.removeprefix("twin")
+    return open_source(text, rig, options)
+
+
+def raw_of(frame: Frame) -> Frame:
+    """Return the frame itself, if it is a raw one."""
+    if frame.views is not None:
+        raise InputError(
+            "this source gives rectified pairs, and an alignment needs raw frames with both halves "
+            "of the sensor. Name a camera, or files of raw frames."
+        )
+    return frame
+
 
 FRESH_FRAMES = 3
 """Frames that are taken for one capture: the first and the last are compared."""
@@ -61,17 +132,6 @@ class Session:
     """A source that is watched: measured frames, captures, calibration.
 
     Two threads: one takes frames from the source, the other measures the newest.
-
-    Parameters
-    ----------
-    source
-        Source of raw frames.
-    watch
-        Averages the readings.
-    captures
-        Folder to file captures in; None if there is none.
-    calibrate
-        Calibration of that folder.
     """
 
     def __init__(
@@ -197,13 +257,7 @@ class Session:
             self.watch.forget()
 
     def capture(self, distance_m: float) -> Captured:
-        """Take fresh frames of a board at a distance, check them and file the last one.
-
-        Raises
-        ------
-        InputError
-            If there is no folder or no camera, or the distance is filed already.
-        """
+        """Take fresh frames of a board at a distance, check them and file the last one."""
         if self.captures is None:
             raise InputError("there is no folder for captures. Start with --captures FOLDER.")
         with self._capturing:
@@ -227,13 +281,7 @@ class Session:
         return taken
 
     def run_calibration(self) -> Calibrated:
-        """Calibrate from the captures; `percent` tells how far it is.
-
-        Raises
-        ------
-        D3SError
-            If there are no captures, too few, or they do not fit together.
-        """
+        """Calibrate from the captures; `percent` tells how far it is."""
         if self.captures is None or self._calibrate is None:
             raise InputError("there is no folder for captures. Start with --captures FOLDER.")
         if self.captures.missing:
@@ -255,3 +303,47 @@ class Session:
     def _progress(self, done: int, total: int) -> None:
         self.percent = 100.0 * done / max(total, 1)
         self.newest.notify()
+
+
+_STEM = "rig"
+
+
+def calibration_of(
+    design: Rig, *, left_lens: Half = "right", bayer: str | None = None, name: str | None = None
+) -> Calibrate:
+    """Calibration of a folder of captures, for `Session`.
+
+    It writes rig.toml, rig.html and rig.json into the folder; with a number if they exist.
+    """
+    built = Rig(optics=design.optics, name=design.name)
+
+    def run(folder: Path, progress: Progress) -> Calibrated:
+        rig, problem = None, ""
+        try:
+            rig, report = calibrate(
+                folder,
+                design=built,
+                left_lens=left_lens,
+                bayer=bayer,
+                name=name or folder.resolve().name,
+                progress=progress,
+            )
+        except CalibrationError as error:
+            if not isinstance(error.report, Report):
+                raise
+            problem, report = str(error), error.report
+        stem = CaptureFolder(folder).free_path(_STEM, (".toml", ".html", ".json"))
+        page_path = stem.with_name(stem.name + ".html")
+        rig_path = None if rig is None else stem.with_name(stem.name + ".toml")
+        if rig is not None and rig_path is not None:
+            rig.save(rig_path)
+        write_report(report, page_path)
+        return Calibrated(
+            values=report.as_json()["verdict"],
+            page=report_page(report),
+            rig_path=rig_path,
+            page_path=page_path,
+            problem=problem,
+        )
+
+    return run

@@ -1,7 +1,6 @@
 """Cameras: sources of frames that are watched, and opened again when they are lost.
 
-live_camera `LiveCamera`: a device that is watched
-order       order and format of the frames of a camera
+live_camera `LiveCamera`: a device that is watched: order and format of its frames
 device      the protocol of devices, and their pace
 twin        a moving scene of the simulator as a device
 fake        a device with faults by a script

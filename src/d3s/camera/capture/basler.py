@@ -18,22 +18,7 @@ _NO_NUMBER = 2**64 - 1
 
 
 class BaslerDevice:
-    """Device of Basler: mono and Bayer sensors with 8, 10 or 12 bits.
-
-    Parameters
-    ----------
-    serial
-        Serial number; the first camera that is found if empty.
-    rate_hz
-        Frames a second to ask for.
-    pixel_format
-        Name of the format, such as Mono12; the one with the most bits if None.
-
-    Raises
-    ------
-    InputError
-        When the package is not installed.
-    """
+    """Device of Basler: mono and Bayer sensors with 8, 10 or 12 bits."""
 
     def __init__(
         self, serial: str = "", *, rate_hz: float | None = None, pixel_format: str | None = None
@@ -150,13 +135,7 @@ class BaslerDevice:
             return np.zeros(shape, np.uint8 if self._full_scale <= 255 else np.uint16)
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Change exposure and gain, while it grabs.
-
-        Raises
-        ------
-        InputError
-            When a value is out of range, or the camera is lost.
-        """
+        """Change exposure and gain, while it grabs."""
         settings = self.settings
         check_setting("exposure_s", exposure_s, settings, " s")
         check_setting("gain", gain, settings, " dB")

@@ -45,24 +45,7 @@ class Device(Protocol):
 def check_setting(
     name: str, value: float | None, settings: CameraSettings, unit: str = ""
 ) -> float | None:
-    """Value of a setting that a camera has, within its range; None stays None.
-
-    Parameters
-    ----------
-    name
-        Field of `settings`.
-    value
-        Value that is asked for.
-    settings
-        Settings of the camera.
-    unit
-        Unit, for the text of an error.
-
-    Raises
-    ------
-    InputError
-        When the camera has no such setting, or the value is out of its range.
-    """
+    """Value of a setting that a camera has, within its range; None stays None."""
     if value is None:
         return None
     setting = getattr(settings, name)
@@ -75,22 +58,7 @@ def check_setting(
 
 
 def pixel_format_of(wanted: str | None, can_have: tuple[str, ...], camera: str) -> tuple[str, int]:
-    """Name of the pixel format to use, and its full scale.
-
-    Parameters
-    ----------
-    wanted
-        Name of the format; the one with the most bits if None.
-    can_have
-        Formats of the camera, by their names in GenICam.
-    camera
-        Name of the camera, for the text of an error.
-
-    Raises
-    ------
-    InputError
-        When the camera has no such format.
-    """
+    """Name of the pixel format to use, and its full scale."""
     names = (wanted,) if wanted else (*_FORMATS, *_BAYER_FORMATS)
     name = next((one for one in names if one in can_have), None)
     if name is None:

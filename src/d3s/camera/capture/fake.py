@@ -65,13 +65,7 @@ class FakeScript(Record):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FakeScript":
-        """Read a script.
-
-        Raises
-        ------
-        RecordError
-            When it cannot be read, or a value is wrong.
-        """
+        """Read a script."""
         try:
             return cls(**SCRIPT_FILE.read(path))
         except RecordError as error:
@@ -94,13 +88,6 @@ class FakeDevice:
     The first two pixels of a frame hold its number in the script, so that frames can be told
     apart; the others show a pattern that moves. The scene goes on while the camera is frozen or
     unplugged.
-
-    Parameters
-    ----------
-    script
-        Frames and faults.
-    name
-        Name for people.
     """
 
     def __init__(self, script: FakeScript, name: str = "fake camera") -> None:
@@ -216,13 +203,7 @@ class FakeDevice:
         )
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Change exposure and gain.
-
-        Raises
-        ------
-        InputError
-            When a value is out of range.
-        """
+        """Change exposure and gain."""
         exposure_s = check_setting("exposure_s", exposure_s, self.settings, " s")
         gain = check_setting("gain", gain, self.settings, " dB")
         self._exposure_s = self._exposure_s if exposure_s is None else exposure_s

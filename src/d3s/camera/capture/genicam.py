@@ -21,22 +21,7 @@ _NANOSECOND_S = 1e-9
 
 
 class GenicamDevice:
-    """Device with GenICam: mono and Bayer sensors with 8, 10 or 12 bits.
-
-    Parameters
-    ----------
-    serial
-        Serial number; the first camera that is found if empty.
-    rate_hz
-        Frames a second to ask for.
-    pixel_format
-        Name of the format, such as Mono12; the one with the most bits if None.
-
-    Raises
-    ------
-    InputError
-        When the package is not installed.
-    """
+    """Device with GenICam: mono and Bayer sensors with 8, 10 or 12 bits."""
 
     def __init__(
         self, serial: str = "", *, rate_hz: float | None = None, pixel_format: str | None = None
@@ -156,13 +141,7 @@ class GenicamDevice:
         return pixels.reshape(image.height, image.width)
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Change exposure and gain, while it grabs.
-
-        Raises
-        ------
-        InputError
-            When the camera has no such setting, a value is out of range, or the camera is lost.
-        """
+        """Change exposure and gain, while it grabs."""
         settings = self.settings
         check_setting("exposure_s", exposure_s, settings, " s")
         check_setting("gain", gain, settings)

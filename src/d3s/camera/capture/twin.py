@@ -29,15 +29,7 @@ _WALL_M, _NEAREST_M, _FARTHEST_M = 1.4, 0.45, 0.9
 
 
 def moving_scene(phase: float, shape: tuple[int, int]) -> Layered:
-    """Disc that comes and goes before a tilted wall, at a phase from 0 to 1 of its way.
-
-    Parameters
-    ----------
-    phase
-        0 where it is nearest and on the left, 1 where it is farthest and on the right.
-    shape
-        Rows and columns of a view.
-    """
+    """Disc that comes and goes before a tilted wall, at a phase from 0 to 1 of its way."""
     rows, cols = shape
     x = cols * (0.35 + 0.3 * phase)
     y = rows * (0.5 + 0.12 * math.sin(2 * math.pi * phase))
@@ -63,15 +55,6 @@ class TwinDevice:
 
     Rendering takes seconds, and showing nearly nothing: every frame is rendered before the first
     is shown, and the scene goes to and fro.
-
-    Parameters
-    ----------
-    frames
-        Frames to show, with numbers that are not used.
-    rate_hz
-        Frames a second.
-    name
-        Name for people.
     """
 
     def __init__(self, frames: Sequence[Frame], *, rate_hz: float, name: str = "twin") -> None:
@@ -129,23 +112,7 @@ def twin_pairs(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[Frame]:
-    """Rectified pairs of the moving scene.
-
-    Parameters
-    ----------
-    rig
-        Camera; only its optics are used, and the size of its views if it is calibrated.
-    shape
-        Rows and columns of a view.
-    steps
-        Number of pairs.
-    noise
-        Noise of the sensor.
-    seed
-        Seed of the noise.
-    progress
-        Called with (pairs done, pairs in all).
-    """
+    """Rectified pairs of the moving scene."""
     shape = shape or _view_shape(rig)
     frames = []
     for number, phase in enumerate(np.linspace(0, 1, _checked_steps(steps))):
@@ -168,25 +135,7 @@ def twin_raw(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[Frame]:
-    """Raw frames of the moving scene, as counts of 12 bits.
-
-    Parameters
-    ----------
-    rig
-        Camera; only its optics are used.
-    layout
-        Size of the sensor, and the part that each lens lights.
-    mounts
-        Mounting errors of both lenses.
-    steps
-        Number of frames.
-    noise
-        Noise of the sensor.
-    seed
-        Seed of the noise.
-    progress
-        Called with (frames done, frames in all).
-    """
+    """Raw frames of the moving scene, as counts of 12 bits."""
     half = layout.rows_px, layout.cols_px // 2
     frames = []
     for number, phase in enumerate(np.linspace(0, 1, _checked_steps(steps))):

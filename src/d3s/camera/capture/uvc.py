@@ -20,19 +20,6 @@ class UvcDevice:
 
     OpenCV does not tell the units of exposure and gain, which differ between systems: they are no
     settings here. Set them with the tools of the system, such as v4l2-ctl.
-
-    Parameters
-    ----------
-    number
-        Number of the camera, from 0.
-    rig
-        The camera; a stereo camera is rectified by it.
-    side_by_side
-        Whether each image has both rectified views, left and right half.
-    linear
-        Whether integers are proportional to the light; None as `load_pair`.
-    rate_hz
-        Frames a second to ask for.
     """
 
     def __init__(

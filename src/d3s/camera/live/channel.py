@@ -65,15 +65,7 @@ class Channel:
             yield found
 
     async def send(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
-        """Send JSON, with pictures after it if there are any; nothing once the page has gone.
-
-        Parameters
-        ----------
-        header
-            Values; NaN becomes null.
-        blobs
-            Pictures.
-        """
+        """Send JSON, with pictures after it if there are any; nothing once the page has gone."""
         async with self._sending:
             if self._socket.closed:
                 return

@@ -10,12 +10,14 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from typing import Any
 
-from d3s.camera.live import measure
+from d3s.camera.live import results
 from d3s.camera.live.channel import Channel
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
 from d3s.camera.live.results import Result
+from d3s.camera.live.server import Page
 from d3s.camera.live.settings import FAST, Filter
 from d3s.camera.live.shows import Show
 from d3s.errors import D3SError, InputError
@@ -31,13 +33,7 @@ _MOST_PANELS = len(PANELS)
 
 
 class Feed:
-    """Everything that all sessions of a page share.
-
-    Parameters
-    ----------
-    show
-        Pipeline or saved files.
-    """
+    """Everything that all sessions of a page share."""
 
     def __init__(self, show: Show) -> None:
         self.show = show
@@ -230,9 +226,9 @@ class _Session:
         limits = feed.show.settings.shown
         if ask == "pixel":
             result = self._result(message)
-            return await feed.in_thread(measure.pixel, result, limits, message.get("place"))
+            return await feed.in_thread(results.pixel, result, limits, message.get("place"))
         if ask in ("distance", "profile"):
-            work = measure.distance if ask == "distance" else measure.profile
+            work = results.distance if ask == "distance" else results.profile
             ends = message.get("a"), message.get("b")
             return await feed.in_thread(work, self._result(message), limits, *ends)
         if ask == "set":
@@ -320,3 +316,9 @@ def _median(values: deque[float]) -> float | None:
         return None
     middle = sorted(values)[len(values) // 2]
     return middle if math.isfinite(middle) else None
+
+
+def live_page(feed: Feed) -> Page:
+    """Page that shows a feed: a pipeline, or saved files."""
+    folder = files("d3s.camera.live") / "pages" / "live"
+    return Page(name="live", title=feed.show.title, files=folder, serve=feed.serve)

@@ -54,11 +54,6 @@ class Panel:
         Largest width in pixels; a picture is never enlarged.
     low, high
         Ends of the colour scale, in metres for depth and sigma; automatic if None.
-
-    Raises
-    ------
-    InputError
-        If a value is out of its range.
     """
 
     kind: str
@@ -107,17 +102,7 @@ class AutoRange:
         self._ends: dict[str, tuple[int, Scale]] = {}
 
     def scale(self, result: Result, shown: DepthMap, kind: str) -> Scale:
-        """Scale of a panel for this result.
-
-        Parameters
-        ----------
-        result
-            Result, whose serial number tells whether it is a new one.
-        shown
-            Its filtered depth map.
-        kind
-            "depth" or "sigma".
-        """
+        """Scale of a panel for this result."""
         serial, before = self._ends.get(kind, (0, None))
         if before is not None and serial == result.serial:
             return before
@@ -160,24 +145,7 @@ def _between(before: float, now: float) -> float:
 
 
 def draw(result: Result, panel: Panel, limits: Filter, ranges: AutoRange) -> tuple[bytes, Any]:
-    """JPEG of a panel, and its scale as values for the header of a message.
-
-    Parameters
-    ----------
-    result
-        Frame with its depth map.
-    panel
-        Picture that is asked for.
-    limits
-        Filter of the depths.
-    ranges
-        Automatic scales.
-
-    Raises
-    ------
-    InputError
-        If it cannot be encoded.
-    """
+    """JPEG of a panel, and its scale as values for the header of a message."""
     size = _shown_size(result.shape, panel.width)
     if panel.kind in ("left", "right"):
         picture, legend = _grey(result, panel.kind, size)

@@ -11,21 +11,96 @@ cores idle between its stages.
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from d3s.camera.capture import FaultKind, LiveCamera
-from d3s.camera.live.counts import Counts, Rate
 from d3s.camera.live.results import Result, compute
 from d3s.camera.live.settings import Settings
-from d3s.camera.live.slot import Newest, Slot
-from d3s.camera.live.turns import Turn, Turns
+from d3s.camera.live.slot import Newest, Slot, Stagger, Started
 from d3s.errors import D3SError, InputError
 from d3s.frames import Frame, Refused, Source
 from d3s.rig import Rig
 from d3s.runtime.parallel import beside_others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Frames since the start: what came, what was lost and where, what was shown.
+
+    Parameters
+    ----------
+    grabbed
+        Frames that the source gave.
+    lost_by_camera
+        Frames that the camera or the cable lost before one that came.
+    broken
+        Frames of which parts did not arrive.
+    refused
+        Frames that the source could not read.
+    out_of_order
+        Frames with a number or a time that is not after that of the frame before.
+    not_computed
+        Frames that a newer one replaced while another was being computed.
+    failed
+        Frames that could not be split or estimated.
+    computed
+        Depth maps.
+    not_shown
+        Depth maps that a newer one replaced before anybody looked.
+    recorded, not_recorded
+        Frames that the recording took, and those that its queue had to drop.
+    """
+
+    grabbed: int = 0
+    lost_by_camera: int = 0
+    broken: int = 0
+    refused: int = 0
+    out_of_order: int = 0
+    not_computed: int = 0
+    failed: int = 0
+    computed: int = 0
+    not_shown: int = 0
+    recorded: int = 0
+    not_recorded: int = 0
+
+
+class Rate:
+    """Events per second, over the last seconds."""
+
+    def __init__(self, window_s: float = 3.0) -> None:
+        self._window_s = window_s
+        self._times: deque[float] = deque()
+        self._lock = threading.Lock()
+
+    def tick(self) -> None:
+        """Count one event now."""
+        now = time.monotonic()
+        with self._lock:
+            self._times.append(now)
+            self._forget(now)
+
+    def per_s(self) -> float:
+        """Events per second; 0 if there were fewer than two of them lately."""
+        now = time.monotonic()
+        with self._lock:
+            self._forget(now)
+            if len(self._times) < 2:
+                return 0.0
+            # Up to now, or up to the last event if the next one is not late: steady, and it falls
+            # when events stop.
+            between = (self._times[-1] - self._times[0]) / (len(self._times) - 1)
+            late = now - self._times[-1] > 2 * between
+            span_s = (now if late else self._times[-1]) - self._times[0]
+            return (len(self._times) - 1) / span_s if span_s > 0 else 0.0
+
+    def _forget(self, now: float) -> None:
+        while self._times and now - self._times[0] > self._window_s:
+            self._times.popleft()
+
 
 STALE_S = 1.0
 """Seconds without a new frame after which a camera is said to be silent."""
@@ -85,21 +160,10 @@ class _Grabbed:
 
 
 class Pipeline:
-    """Depth maps of a source of frames, as they come.
+    """Depth maps of a source of frames, as they come; the source is closed at the end.
 
-    Parameters
-    ----------
-    source
-        Frames; closed at the end.
-    rig
-        Camera that takes them.
-    settings
-        Method, options and filter at the start.
-    drop
-        Whether a newer frame replaces one that waits, as live pictures need. If not, the source
-        waits, and every frame is computed, as for files.
-    new_recorder
-        Called to begin a recording; None if there can be none.
+    With `drop`, a newer frame replaces one that waits, as live pictures need. Without, the source
+    waits, and every frame is computed, as for files.
 
     Examples
     --------
@@ -143,7 +207,7 @@ class Pipeline:
         self._last_s: float | None = None
         self._results_lock = threading.Lock()
         at_once = _AT_ONCE if drop else 1
-        self._turns = Turns(self._frames.take, at_once)
+        self._turns = Stagger(self._frames.take, at_once)
         works = [(self._grab, "d3s-grab"), *[(self._compute, "d3s-compute")] * at_once]
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True) for work, name in works
@@ -156,13 +220,7 @@ class Pipeline:
         return self
 
     def close(self) -> None:
-        """Stop all threads, finish a recording, and close the source. Closing twice is fine.
-
-        Raises
-        ------
-        OutputError
-            If a recording has failed; all else is closed by then.
-        """
+        """Stop all threads, finish a recording, and close the source. Closing twice is fine."""
         self._stopping.set()
         self._source.close()
         self._frames.close()
@@ -187,18 +245,7 @@ class Pipeline:
         return self._source if isinstance(self._source, LiveCamera) else None
 
     def change(self, changes: Mapping[str, Any]) -> None:
-        """Change settings while the pipeline runs; the next frame is computed with them.
-
-        Parameters
-        ----------
-        changes
-            As for `Settings.changed`; also `exposure_s` and `gain` of a camera.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, a value is out of its range, or the source has no such setting.
-        """
+        """Change settings while the pipeline runs; the next frame is computed with them."""
         of_camera = {name: changes[name] for name in ("exposure_s", "gain") if name in changes}
         rest = {name: value for name, value in changes.items() if name not in of_camera}
         with self._settings_lock:
@@ -224,15 +271,7 @@ class Pipeline:
         return self._recorder is not None
 
     def start_recording(self) -> Recorder:
-        """Begin a recording, unless one is under way, and return it.
-
-        Raises
-        ------
-        InputError
-            If there can be no recording.
-        OutputError
-            If the file cannot be written.
-        """
+        """Begin a recording, unless one is under way, and return it."""
         if self._new_recorder is None:
             raise InputError("there is nowhere to record to. Start with a folder for recordings.")
         with self._recorder_lock:
@@ -241,13 +280,7 @@ class Pipeline:
             return self._recorder
 
     def stop_recording(self) -> Recorder | None:
-        """Finish the recording that is under way, if any, and return it.
-
-        Raises
-        ------
-        OutputError
-            If the recording has failed: frames until then are in the file.
-        """
+        """Finish the recording that is under way, if any, and return it."""
         with self._recorder_lock:
             recorder, self._recorder = self._recorder, None
         if recorder is None:
@@ -387,7 +420,7 @@ class Pipeline:
             self.results.notify()
             raise
 
-    def _compute_one(self, turn: Turn[_Grabbed]) -> None:
+    def _compute_one(self, turn: Started[_Grabbed]) -> None:
         try:
             result = compute(
                 turn.item.frame,

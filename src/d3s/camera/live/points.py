@@ -21,7 +21,7 @@ import numpy as np
 from aiohttp import ClientError, ClientSession, ClientWebSocketResponse, WSMsgType, web
 from numpy.typing import NDArray
 
-from d3s.camera.live.needs import check_points
+from d3s.camera.live import check_points
 from d3s.camera.live.results import Result
 from d3s.camera.live.security import HEADERS, LOOPBACK
 from d3s.camera.live.server import Page
@@ -63,20 +63,7 @@ def points_of(shown: DepthMap, most: int = MOST_POINTS) -> tuple[NDArray[Any], N
 
 
 class PointsPage:
-    """Page of 3D points; `with PointsPage(show) as points: Server([..., points.page])`.
-
-    Parameters
-    ----------
-    show
-        Pipeline or saved files.
-    most
-        Points that are shown at most.
-
-    Raises
-    ------
-    InputError
-        If viser is not installed, or cannot be guarded in this version.
-    """
+    """Page of 3D points; `with PointsPage(show) as points: Server([..., points.page])`."""
 
     def __init__(self, show: Show, *, most: int = MOST_POINTS) -> None:
         check_points()

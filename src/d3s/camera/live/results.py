@@ -1,5 +1,6 @@
-"""Result of one frame: both views, the depth map, the light on the sensor, and times."""
+"""One frame with its views, depth map, light and times; what a click on it asks for."""
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.camera.live.settings import Filter, Settings
+from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import estimate_quietly
 from d3s.frames import Frame
+from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -91,26 +94,7 @@ class Result:
 
 
 def compute(frame: Frame, rig: Rig, settings: Settings, *, serial: int, grabbed_s: float) -> Result:
-    """Split a frame, estimate its depth, and measure its light.
-
-    Parameters
-    ----------
-    frame
-        Frame of a source.
-    rig
-        Camera that took it.
-    settings
-        Method and options.
-    serial
-        Number of the result.
-    grabbed_s
-        Time when the frame came, by `time.monotonic`.
-
-    Raises
-    ------
-    InputError
-        If the frame does not fit the rig, or the method cannot use the rig.
-    """
+    """Split a frame, estimate its depth, and measure its light."""
     begun = time.monotonic()
     left, right = frame.pair(rig)
     split = time.monotonic()
@@ -159,3 +143,60 @@ def _light(levels: NDArray[Any]) -> Light:
         black=float(np.mean(known <= _DARK)),
         white=float(np.mean(known >= _BRIGHT)),
     )
+
+
+MOST_POINTS = 800
+"""Points of a profile at most."""
+
+
+def place_of(value: Any, name: str) -> tuple[int, int]:
+    """Row and column of a message."""
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    if not is_pair or not all(type(one) is int for one in value):
+        raise InputError(f"{name}={short_repr(value)} must be two whole numbers: row and column.")
+    return value[0], value[1]
+
+
+def pixel(result: Result, limits: Filter, place: Any) -> dict[str, Any]:
+    """Depth, sigma, confidence, flags and grey values of a pixel."""
+    row, col = place_of(place, "place")
+    found = result.shown(limits).at(row, col)
+    return {
+        "text": str(found),
+        "depth_m": found.depth_m,
+        "sigma_m": found.sigma_m,
+        "confidence": found.confidence,
+        "flags": [str(flag.name) for flag in found.flags],
+        "reasons": list(found.reasons),
+        "point_m": list(found.point_m),
+        "left": None if result.left is None else float(result.left[row, col]),
+        "right": None if result.right is None else float(result.right[row, col]),
+    }
+
+
+def distance(result: Result, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
+    """Distance in space between two pixels, with its sigma."""
+    shown = result.shown(limits)
+    found = shown.distance(place_of(a, "a"), place_of(b, "b"))
+    return {"text": str(found), **found._asdict()}
+
+
+def profile(result: Result, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
+    """Depth and sigma along the line between two pixels; NaN where there is no depth."""
+    shown = result.shown(limits)
+    ends = [place_of(one, name) for one, name in ((a, "a"), (b, "b"))]
+    for row, col in ends:
+        shown.at(row, col)  # refuses what is outside
+    return _samples(shown, *ends)
+
+
+def _samples(shown: DepthMap, a: tuple[int, int], b: tuple[int, int]) -> dict[str, Any]:
+    """Nearest pixels at even steps along a line."""
+    steps = max(abs(b[0] - a[0]), abs(b[1] - a[1]))
+    count = min(steps + 1, MOST_POINTS)
+    rows, cols = (np.rint(np.linspace(a[i], b[i], count)).astype(np.intp) for i in (0, 1))
+    return {
+        "length_px": math.dist(a, b),
+        "depth_m": shown.depth_m[rows, cols].tolist(),
+        "sigma_m": shown.sigma_m[rows, cols].tolist(),
+    }

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from d3s.camera.live.live import write_snapshot
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.results import Result, compute, measure_light
 from d3s.camera.live.settings import Settings
+from d3s.camera.live.shows import write_snapshot
 from d3s.camera.live.slot import Newest, Slot
 from d3s.errors import D3SError, InputError
 from d3s.estimate import DepthMap
@@ -25,7 +25,7 @@ DEPTH_SUFFIX = ".npz"
 _CLOSE_S = 5.0
 
 
-class Reel(Protocol):
+class Saved(Protocol):
     """Saved frames by their position."""
 
     @property
@@ -41,30 +41,14 @@ class Reel(Protocol):
         """Whether depth is estimated when a frame is shown, so that options matter."""
 
     def result(self, position: int, settings: Settings, serial: int) -> Result:
-        """Result of a frame.
-
-        Parameters
-        ----------
-        position
-            Number of the frame, from 0.
-        settings
-            Method and options, if it is estimated.
-        serial
-            Number of the result.
-        """
+        """Result of a frame."""
 
     def close(self) -> None:
         """Release files."""
 
 
-class DepthMapReel:
-    """Depth maps that were saved as NPZ.
-
-    Parameters
-    ----------
-    paths
-        Files, in the order of the time line.
-    """
+class SavedMaps:
+    """Depth maps that were saved as NPZ."""
 
     panels = tuple(name for name in PANELS if name != "right")
     is_estimated = False
@@ -78,17 +62,7 @@ class DepthMapReel:
         return len(self._paths)
 
     def result(self, position: int, settings: Settings, serial: int) -> Result:
-        """Read a depth map; settings are not needed.
-
-        Parameters
-        ----------
-        position
-            Number of the file, from 0.
-        settings
-            Of the estimate, which was made before.
-        serial
-            Number of the result.
-        """
+        """Read a depth map; settings are not needed."""
         del settings
         path = self._paths[position]
         depth_map = DepthMap.load(path)
@@ -110,20 +84,8 @@ class DepthMapReel:
         """Do nothing: files are not kept open."""
 
 
-class FrameReel:
-    """Saved frames of a camera, whose depth is estimated when they are shown.
-
-    Parameters
-    ----------
-    frame
-        Gives the frame of a position, or the reason why it cannot be read.
-    count
-        Number of frames.
-    rig
-        Camera that took them.
-    close
-        Called at the end.
-    """
+class SavedFrames:
+    """Saved frames of a camera, whose depth is estimated when they are shown."""
 
     panels = tuple(PANELS)
     is_estimated = True
@@ -141,22 +103,7 @@ class FrameReel:
         self.close = close
 
     def result(self, position: int, settings: Settings, serial: int) -> Result:
-        """Read a frame and estimate its depth.
-
-        Parameters
-        ----------
-        position
-            Number of the frame, from 0.
-        settings
-            Method and options.
-        serial
-            Number of the result.
-
-        Raises
-        ------
-        InputError
-            If the frame cannot be read, or does not fit the rig.
-        """
+        """Read a frame and estimate its depth."""
         frame = self._frame(position)
         if isinstance(frame, Refused):
             raise InputError(f"{frame.name}: {frame.reason}")
@@ -164,43 +111,32 @@ class FrameReel:
         return replace(found, position=position)
 
 
-def open_reel(path: str | os.PathLike[str], rig: Rig | None = None) -> Reel:
-    """Frames of a file or folder.
+def open_saved(path: str | os.PathLike[str], rig: Rig | None = None) -> Saved:
+    """Frames of a depth map (.npz), a recording (.mcap), an image with both views, or a folder.
 
-    Parameters
-    ----------
-    path
-        Depth map (.npz) of `d3s depth`; a recording (.mcap); an image that holds both views; or a
-        folder of depth maps or of images.
-    rig
-        Camera, for images and for recordings that do not have theirs.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to show, or the rig is missing.
+    The rig is needed for images, and for recordings that do not have theirs.
     """
     place = Path(path)
     suffix = place.suffix.lower()
     if not place.exists():
         raise InputError(f"{path_text(place)}: there is no such file or folder.")
     if suffix == DEPTH_SUFFIX:
-        return DepthMapReel([place])
+        return SavedMaps([place])
     if suffix == RECORDING_SUFFIX:
-        return _recording_reel(place, rig)
+        return _recording_frames(place, rig)
     if place.is_dir():
         maps = sorted(one for one in place.iterdir() if one.suffix.lower() == DEPTH_SUFFIX)
         if maps:
-            return DepthMapReel(maps)
+            return SavedMaps(maps)
     elif suffix not in IMAGE_SUFFIXES:
         raise InputError(
             f"{path_text(place)}: it must be a depth map ({DEPTH_SUFFIX}), a recording "
             f"({RECORDING_SUFFIX}), an image, or a folder of depth maps or images."
         )
-    return _image_reel(place, rig)
+    return _image_frames(place, rig)
 
 
-def _recording_reel(path: Path, rig: Rig | None) -> FrameReel:
+def _recording_frames(path: Path, rig: Rig | None) -> SavedFrames:
     from d3s.camera.recording import Recording
 
     recording = Recording(path)
@@ -216,10 +152,10 @@ def _recording_reel(path: Path, rig: Rig | None) -> FrameReel:
     def frame(position: int) -> Frame:
         return replace(recording.frame(position), time_s=times_s[position])
 
-    return FrameReel(frame, recording.frame_count, camera, recording.close)
+    return SavedFrames(frame, recording.frame_count, camera, recording.close)
 
 
-def _image_reel(path: Path, rig: Rig | None) -> FrameReel:
+def _image_frames(path: Path, rig: Rig | None) -> SavedFrames:
     try:
         frames = find_frames([path], one_file_each=path.is_file()).frames
     except InputError:  # no name says left or right
@@ -234,7 +170,7 @@ def _image_reel(path: Path, rig: Rig | None) -> FrameReel:
         with FileSource([frames[position]], rig=rig if can_split else None) as source:
             return next(iter(source))
 
-    return FrameReel(frame, len(frames), rig)
+    return SavedFrames(frame, len(frames), rig)
 
 
 def _no_rig(path: Path) -> InputError:
@@ -242,27 +178,13 @@ def _no_rig(path: Path) -> InputError:
 
 
 class SavedShow:
-    """Saved frames as a page shows them; a thread reads and estimates the one that is asked for.
-
-    Parameters
-    ----------
-    reel
-        Frames.
-    title
-        Name for the top of the page.
-    settings
-        Method, options and filter at the start.
-    folder
-        Where snapshots go; None if there can be none.
-    has_points
-        Whether the server has a page of 3D points.
-    """
+    """Saved frames as a page shows them; a thread reads and estimates the one that is asked for."""
 
     is_live = False
 
     def __init__(
         self,
-        reel: Reel,
+        saved: Saved,
         *,
         title: str,
         settings: Settings | None = None,
@@ -273,7 +195,7 @@ class SavedShow:
         self.results: Newest[Result] = Newest()
         self.settings = settings or Settings()
         self.has_points = has_points
-        self._reel = reel
+        self._saved = saved
         self._folder = folder
         self._wanted: Slot[int] = Slot()
         self._position = 0
@@ -285,7 +207,7 @@ class SavedShow:
     @property
     def panels(self) -> Collection[str]:
         """Panels that there are."""
-        return self._reel.panels
+        return self._saved.panels
 
     def __enter__(self) -> Self:
         """Start the thread, with the first frame."""
@@ -297,16 +219,16 @@ class SavedShow:
         """Stop the thread, and close the files."""
         self._wanted.close()
         self._thread.join(_CLOSE_S)
-        self._reel.close()
+        self._saved.close()
 
     def abilities(self) -> dict[str, Any]:
         """Controls that the page offers."""
         return {
             "record": False,
             "snapshot": self._folder is not None,
-            "positions": self._reel.count,
+            "positions": self._saved.count,
             "points": self.has_points,
-            "estimate": self._reel.is_estimated,
+            "estimate": self._saved.is_estimated,
             "camera": {},
         }
 
@@ -315,13 +237,7 @@ class SavedShow:
         return {"state": self._state, "stale": False, "recording": False}
 
     def change(self, changes: Mapping[str, Any]) -> None:
-        """Change settings; the frame is estimated again if the estimate is to change.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, or a value is out of its range.
-        """
+        """Change settings; the frame is estimated again if the estimate is to change."""
         with self._lock:
             before, self.settings = self.settings, self.settings.changed(changes)
             after = self.settings
@@ -330,18 +246,12 @@ class SavedShow:
         self.results.notify()
 
     def act(self, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Go to a position: the action "seek", with the value `position`.
-
-        Raises
-        ------
-        InputError
-            If it is another action, or there is no such position.
-        """
+        """Go to a position: the action "seek", with the value `position`."""
         position = values.get("position")
         if action != "seek":
             raise InputError(f"{action} is for live cameras.")
-        if type(position) is not int or not 0 <= position < self._reel.count:
-            raise InputError(f"position={position!r} must be 0 to {self._reel.count - 1}.")
+        if type(position) is not int or not 0 <= position < self._saved.count:
+            raise InputError(f"position={position!r} must be 0 to {self._saved.count - 1}.")
         self._position = position
         self._wanted.put(position)
         return {}
@@ -354,7 +264,7 @@ class SavedShow:
         while (position := self._wanted.take()) is not None:
             self._serial += 1
             try:
-                self.results.put(self._reel.result(position, self.settings, self._serial))
+                self.results.put(self._saved.result(position, self.settings, self._serial))
                 self._state = "saved"
             except D3SError as error:
                 self._state = str(error)

@@ -65,17 +65,7 @@ class Gate:
         return socket.gethostname() if is_wildcard(self.host) else self.host
 
     def refusal(self, *, token: str, host: str | None, origin: str | None, is_socket: bool) -> str:
-        """Reason why a request is refused; empty if it is not.
-
-        Parameters
-        ----------
-        token
-            Token in the path of the request.
-        host, origin
-            Headers of the request; None if there is none.
-        is_socket
-            Whether it opens a WebSocket, for which browsers always send an Origin.
-        """
+        """Reason why a request is refused; empty if it is not."""
         if not self._is_own_host(host):
             return "the Host of the request is not this server."
         if origin is None and is_socket:

@@ -126,13 +126,7 @@ class Server:
         return len(self._sockets)
 
     async def start(self) -> str:
-        """Start to listen, in the running event loop; return the address, with its token.
-
-        Raises
-        ------
-        InputError
-            If the address or the port cannot be used.
-        """
+        """Start to listen, in the running event loop; return the address, with its token."""
         app = web.Application(client_max_size=MAX_MESSAGE_BYTES)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(
@@ -161,15 +155,7 @@ class Server:
             self._runner = None
 
     def run(self, ready: Callable[[str], None], *, seconds: float | None = None) -> None:
-        """Serve until Ctrl-C, SIGTERM, or for a time.
-
-        Parameters
-        ----------
-        ready
-            Called with the address once the server listens.
-        seconds
-            Time after which it ends; None for no end.
-        """
+        """Serve until Ctrl-C, SIGTERM, or for a time."""
         with suppress(KeyboardInterrupt, asyncio.CancelledError):
             asyncio.run(self._run(ready, seconds))
 

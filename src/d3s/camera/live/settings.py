@@ -16,13 +16,7 @@ FAST = {"finest_scale": 2, "search_scale": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Depths that are shown, as in `DepthMap.filter`.
-
-    Raises
-    ------
-    InputError
-        If a limit is not a number in its range.
-    """
+    """Depths that are shown, as in `DepthMap.filter`."""
 
     min_confidence: float | None = None
     max_sigma_m: float | None = None
@@ -65,21 +59,7 @@ class Settings:
     version: int = 0
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Settings with some values replaced, checked.
-
-        Parameters
-        ----------
-        changes
-            `method`; `options`, a table of the fields to change, where None sets a field to its
-            default; and the fields of `Filter`.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, or a value is out of its range.
-        OptionsError
-            If an option is unknown or out of range.
-        """
+        """Settings with some values replaced, checked."""
         filters = {name: changes[name] for name in Filter.__dataclass_fields__ if name in changes}
         unknown = set(changes) - set(filters) - {"method", "options"}
         if unknown:

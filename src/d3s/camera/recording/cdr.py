@@ -85,24 +85,12 @@ def encode_text(text: str) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """Text of a `std_msgs/String`.
-
-    Raises
-    ------
-    InputError
-        When it is damaged.
-    """
+    """Text of a `std_msgs/String`."""
     return _Bytes(data).text()
 
 
 def decode_image(data: bytes) -> ImageMessage:
-    """Content of a `sensor_msgs/Image`; the pixels are a view into `data`.
-
-    Raises
-    ------
-    InputError
-        When it is damaged, or has pixels of an unknown kind.
-    """
+    """Content of a `sensor_msgs/Image`; the pixels are a view into `data`."""
     source = _Bytes(data)
     seconds, nanoseconds = source.numbers("<iI")
     frame_id = source.text()

@@ -66,13 +66,7 @@ class Index:
 
 
 class McapReader:
-    """MCAP file, read as far as it goes.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read, or is no MCAP file.
-    """
+    """MCAP file, read as far as it goes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not _has_library():
@@ -97,13 +91,7 @@ class McapReader:
         self._file.close()
 
     def messages(self, chunk: Span) -> list[RawMessage]:
-        """Messages of a chunk.
-
-        Raises
-        ------
-        InputError
-            When the chunk is damaged.
-        """
+        """Messages of a chunk."""
         from mcap.records import Message
 
         return [

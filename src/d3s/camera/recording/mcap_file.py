@@ -73,22 +73,7 @@ class _Output(io.RawIOBase):
 
 
 class McapFile:
-    """MCAP file with ROS 2 messages.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    overwrite
-        Whether a file may be replaced.
-
-    Raises
-    ------
-    InputError
-        When a package is missing.
-    OutputError
-        When the file cannot be written, or is there already.
-    """
+    """MCAP file with ROS 2 messages."""
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         check_installed()
@@ -122,17 +107,7 @@ class McapFile:
         self._channels: dict[str, Any] = {}
 
     def add_topic(self, topic: str, schema: str, definition: str) -> None:
-        """Declare a topic.
-
-        Parameters
-        ----------
-        topic
-            Name of the topic.
-        schema
-            Type of its messages, such as sensor_msgs/msg/Image.
-        definition
-            Definition of the type, with those of the types that it uses.
-        """
+        """Declare a topic."""
         import foxglove
 
         self._channels[topic] = foxglove.Channel(
@@ -147,33 +122,11 @@ class McapFile:
         return topic in self._channels
 
     def write(self, topic: str, data: bytes, time_ns: int) -> None:
-        """Write a message; `flush` ends the chunk.
-
-        Parameters
-        ----------
-        topic
-            Topic that was declared.
-        data
-            The message.
-        time_ns
-            Its time in nanoseconds since 1970.
-        """
+        """Write a message; `flush` ends the chunk."""
         self._channels[topic].log(data, log_time=time_ns)
 
     def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
-        """Attach a file, such as the rig.
-
-        Parameters
-        ----------
-        name
-            Name of the file.
-        media_type
-            Its type, such as application/toml.
-        data
-            Its content.
-        time_ns
-            Its time in nanoseconds since 1970.
-        """
+        """Attach a file, such as the rig."""
         self._writer.attach(
             log_time=time_ns, create_time=time_ns, name=name, media_type=media_type, data=data
         )
@@ -183,25 +136,13 @@ class McapFile:
         self._writer.write_metadata(name, values)
 
     def flush(self) -> None:
-        """End the chunk, and hand it to the operating system.
-
-        Raises
-        ------
-        OutputError
-            When it cannot be written, such as on a full disk. The file ends before the chunk.
-        """
+        """End the chunk, and hand it to the operating system."""
         self._writer.flush()
         self._check()
         self._output.mark_good()
 
     def close(self) -> None:
-        """Write the index, and close the file. Closing twice is fine.
-
-        Raises
-        ------
-        OutputError
-            When that cannot be written: the file ends with the last chunk, and can be read.
-        """
+        """Write the index, and close the file. Closing twice is fine."""
         if self._output.closed:
             return
         try:

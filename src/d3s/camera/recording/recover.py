@@ -27,26 +27,7 @@ def recover(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Recovered:
-    """Write all that can be read of an MCAP file into a new one, with an index.
-
-    Parameters
-    ----------
-    path
-        The file that was cut.
-    output
-        The file to write.
-    overwrite
-        Whether another file may be replaced.
-    progress
-        Called with (pieces done, pieces in all).
-
-    Raises
-    ------
-    InputError
-        When nothing can be read, or both files are one.
-    OutputError
-        When the new file cannot be written, or is there already.
-    """
+    """Write all that can be read of an MCAP file into a new one, with an index."""
     if os.path.realpath(path) == os.path.realpath(output):
         raise InputError(f"{path_text(path)} is the file that is read. Name another to write.")
     reader = McapReader(path)

@@ -34,13 +34,7 @@ class Replay:
 
 
 def rig_of(recording: Recording, rig: Rig | None = None) -> Rig:
-    """Rig that was given, or that of the recording.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
+    """Rig that was given, or that of the recording."""
     found = rig or recording.rig()
     if found is None:
         raise InputError(
@@ -60,29 +54,10 @@ def replay(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Replay:
-    """Estimate the depth of each frame of a recording again, and compare it with the recorded one.
+    """Estimate each frame of a recording again, and compare its depth with the recorded one.
 
-    Parameters
-    ----------
-    path
-        The recording.
-    rig
-        The camera; that of the recording if None.
-    method, options
-        Method of the estimate, and its options.
-    output
-        Recording to write, with the frames and the new depth.
-    overwrite
-        Whether a file may be replaced.
-    progress
-        Called with (frames done, frames in all).
-
-    Raises
-    ------
-    InputError
-        When the recording cannot be read, or there is no rig.
-    OutputError
-        When the new recording cannot be written, or is there already.
+    The rig is that of the recording if None; with an output, a recording of the frames and the new
+    depth is written.
     """
     refused: list[Refused] = []
     densities: list[float] = []

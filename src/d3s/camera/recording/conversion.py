@@ -1,27 +1,35 @@
-"""Recordings to ROS 2 bags, and back, by `rosbags`.
+"""Recordings to ROS 2 bags, by `rosbags`, and to folders of images, and back.
 
 A bag is a folder with `metadata.yaml`. Messages are copied as they are. A bag that d3s has not
 made becomes a recording by its images: one topic has raw frames, or two have the left and right
 view.
 """
 
+import csv
 import importlib.util
+import io
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from d3s import atomic
 from d3s.camera.recording import topics
 from d3s.camera.recording.cdr import IMAGE, ImageMessage, decode_image
 from d3s.camera.recording.index import McapReader
 from d3s.camera.recording.mcap_file import McapFile
-from d3s.camera.recording.topics import RIG_NAME
+from d3s.camera.recording.reader import Recording
 from d3s.camera.recording.writer import RecordingWriter
 from d3s.errors import InputError, OutputError
+from d3s.files.images import write_image
 from d3s.files.light import light_of, samples_of
 from d3s.files.raw import path_text
-from d3s.frames.frame import Frame
+from d3s.frames.frame import Frame, Refused
+from d3s.frames.loading import FileSource
+from d3s.frames.pairing import find_frames
 from d3s.rig import Rig
 from d3s.types import Progress
 
@@ -46,29 +54,7 @@ def to_bag(
     *,
     progress: Progress | None = None,
 ) -> int:
-    """Write the messages of a recording into a ROS 2 bag, and the rig beside them.
-
-    Parameters
-    ----------
-    path
-        The recording.
-    folder
-        The bag, a folder that is not there yet.
-    progress
-        Called with (messages done, messages in all).
-
-    Returns
-    -------
-    int
-        Number of messages.
-
-    Raises
-    ------
-    InputError
-        When the recording cannot be read, or a package is missing.
-    OutputError
-        When the bag cannot be written, or is there already.
-    """
+    """Write the messages of a recording into a ROS 2 bag, and the rig beside them."""
     check_installed()
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.rosbag2.errors import WriterError
@@ -87,9 +73,9 @@ def to_bag(
                         written += 1
                 if progress is not None:
                     progress(written, total)
-        rig = reader.index.attachments.get(RIG_NAME)
+        rig = reader.index.attachments.get(topics.RIG_NAME)
         if rig is not None:
-            Rig.from_text(rig.decode()).save(target / RIG_NAME)
+            Rig.from_text(rig.decode()).save(target / topics.RIG_NAME)
     except (WriterError, OSError) as error:
         raise OutputError(f"{path_text(target)} cannot be written: {error}") from error
     finally:
@@ -117,45 +103,19 @@ def from_bag(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> int:
-    """Write a ROS 2 bag into a recording.
+    """Write a ROS 2 bag into a recording; returns the number of frames.
 
-    Parameters
-    ----------
-    folder
-        The bag.
-    path
-        The recording to write.
-    images
-        Topic of raw frames, or topics of the left and the right view. If empty, the only topic of
-        images, or the two whose names say left and right.
-    rig
-        The camera; that of `rig.toml` in the bag if None.
-    full_scale
-        Largest value of the sensor, such as 4095; that of the type of the image if None.
-    overwrite
-        Whether a file may be replaced.
-    progress
-        Called with (messages done, messages in all).
-
-    Returns
-    -------
-    int
-        Number of frames.
-
-    Raises
-    ------
-    InputError
-        When the bag cannot be read, or does not say which topics have frames.
-    OutputError
-        When the recording cannot be written, or is there already.
+    `images` names the topic of raw frames, or those of the left and the right view; if empty, the
+    only topic of images, or the two whose names say left and right. The rig is that of `rig.toml`
+    in the bag if None, and the full scale that of the type of the image.
     """
     check_installed()
     from rosbags.rosbag2 import Reader
     from rosbags.rosbag2.errors import ReaderError
 
     source = Path(os.fsdecode(folder))
-    if rig is None and (source / RIG_NAME).exists():
-        rig = Rig.load(source / RIG_NAME)
+    if rig is None and (source / topics.RIG_NAME).exists():
+        rig = Rig.load(source / topics.RIG_NAME)
     try:
         with Reader(source) as bag:
             names = {one.topic for one in bag.connections}
@@ -179,7 +139,7 @@ def _copied(
     frames = 0
     with McapFile(path, overwrite=overwrite) as target:
         if rig is not None:
-            target.attach(RIG_NAME, "application/toml", rig.to_text().encode())
+            target.attach(topics.RIG_NAME, "application/toml", rig.to_text().encode())
         last_ns = None
         for done, (connection, time_ns, data) in enumerate(bag.messages()):
             if connection.topic not in topics.SCHEMAS:
@@ -268,3 +228,127 @@ def _grey(image: ImageMessage, full_scale: int | None) -> Any:
         return pixels.astype(np.float32)
     scale = full_scale or np.iinfo(pixels.dtype).max
     return pixels.astype(np.float32) / np.float32(scale)
+
+
+TABLE = "frames.csv"
+_FIELDS = ("name", "number", "full_scale", "time_s", "camera_time_s", "lost_before", "whole")
+
+
+def to_folder(
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> tuple[int, tuple[Refused, ...]]:
+    """Write the frames of a recording as images into a folder."""
+    target = Path(os.fsdecode(folder))
+    with Recording(path) as recording:
+        atomic.make_folder(target)
+        if not overwrite and (target / TABLE).exists():
+            raise OutputError(f"{target / TABLE} exists. Choose another folder, or --force.")
+        rig = recording.rig()
+        if rig is not None:
+            rig.save(target / topics.RIG_NAME, overwrite=overwrite)
+        rows, refused = [], []
+        for done, outcome in enumerate(recording):
+            if isinstance(outcome, Refused):
+                refused.append(outcome)
+            else:
+                rows.append(_write(outcome, target, overwrite))
+            if progress is not None:
+                progress(done + 1, recording.frame_count)
+    text = io.StringIO()
+    table = csv.DictWriter(text, _FIELDS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    atomic.write_text(target / TABLE, text.getvalue(), overwrite=overwrite)
+    return len(rows), tuple(refused)
+
+
+def _write(frame: Frame, folder: Path, overwrite: bool) -> dict[str, Any]:
+    name = f"{frame.number:06d}"
+    if frame.views is not None:
+        for side, view in zip(("left", "right"), frame.views, strict=True):
+            write_image(folder / f"{name}_{side}.npy", view, overwrite=overwrite)
+    else:
+        suffix = ".npy" if frame.counts is None else ".png"
+        write_image(folder / f"{name}{suffix}", frame.light(), overwrite=overwrite)
+    values = {field: getattr(frame, field) for field in _FIELDS}
+    return {**values, "name": name, "whole": int(frame.whole)}
+
+
+def from_folder(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    rig: Rig | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> tuple[int, tuple[Refused, ...]]:
+    """Write the images of a folder into a recording.
+
+    Images of integers stay integers only if `frames.csv` has their full scale; others become
+    floats.
+    """
+    source = Path(os.fsdecode(folder))
+    if rig is None and (source / topics.RIG_NAME).exists():
+        rig = Rig.load(source / topics.RIG_NAME)
+    known = _table(source)
+    written, refused = 0, []
+    frames, count = _frames(source)
+    with RecordingWriter(
+        path, rig=rig, notes={"camera": path_text(source)}, overwrite=overwrite
+    ) as target:
+        for done, outcome in enumerate(frames):
+            if isinstance(outcome, Refused):
+                refused.append(outcome)
+            else:
+                target.write(_with_facts(outcome, known.get(outcome.name)))
+                written += 1
+            if progress is not None:
+                progress(done + 1, count)
+    return written, tuple(refused)
+
+
+def _frames(folder: Path) -> tuple[Iterator[Frame | Refused], int]:
+    try:
+        found = find_frames([folder])
+    except InputError:  # no names with left and right: each file is a frame
+        found = find_frames([folder], one_file_each=True)
+    if not found.frames:
+        raise InputError(f"{path_text(folder)}: has no images.")
+    return iter(FileSource(found.frames)), len(found.frames)
+
+
+def _table(folder: Path) -> dict[str, dict[str, str]]:
+    """Rows of `frames.csv`, by the name of the frame."""
+    path = folder / TABLE
+    if not path.exists():
+        return {}
+    try:
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path_text(path)}: cannot be read: {error}") from error
+    return {row["name"]: row for row in rows if row.get("name")}
+
+
+def _with_facts(frame: Frame, row: dict[str, str] | None) -> Frame:
+    if row is None:
+        return frame
+    try:
+        changes: dict[str, Any] = {
+            "number": int(row["number"]),
+            "time_s": float(row["time_s"]) if row["time_s"] else None,
+            "camera_time_s": float(row["camera_time_s"]) if row["camera_time_s"] else None,
+            "lost_before": int(row["lost_before"]),
+            "whole": row["whole"] != "0",
+        }
+        full_scale = int(row["full_scale"])
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{TABLE}: the row of {row['name']} cannot be read: {error}.") from error
+    if full_scale and frame.raw is not None:
+        dtype = np.uint8 if full_scale <= np.iinfo(np.uint8).max else np.uint16
+        counts = np.rint(frame.raw.astype(np.float64) * full_scale).astype(dtype)
+        changes |= {"raw": None, "counts": counts, "full_scale": full_scale}
+    return replace(frame, name="", **changes)
