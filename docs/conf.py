@@ -31,6 +31,7 @@ myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 napoleon_google_docstring = False
 autodoc_member_order = "bysource"
+autodoc_default_options = {"exclude-members": "model_config"}
 autosummary_generate = False  # the page itself has the text of every name
 autodoc_typehints = "none"  # evaluated ones fill five lines; the text has shapes and units
 autodoc_preserve_defaults = True
