@@ -334,7 +334,7 @@ def _three_numbers(text: str) -> tuple[float, ...]:
 
 def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
     """Lenses of the recipe; none for perfect ones."""
-    from d3s.lab.twin.lens_file import LensFile
+    from d3s.lab.twin.lens_errors import LensFile
     from d3s.lab.twin.typical_lenses import typical_lenses
 
     if lens is None or lens == "perfect":

@@ -5,8 +5,7 @@ import pytest
 
 import d3s
 from d3s.errors import D3SError, SceneError
-from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
-from d3s.lab.twin.lens_file import LensFile
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, LensFile
 from d3s.lab.twin.typical_lenses import typical_lenses
 from d3s.rig.lens_maps import LensMaps
 from twin_tools import centroid_px, dot_texture, thin_rig

@@ -6,9 +6,7 @@ from scipy import ndimage
 
 from d3s.errors import InputError
 from d3s.lab.twin.patterns import PATTERNS
-from d3s.lab.twin.patterns.lattice import Grid, seed_key
-from d3s.lab.twin.patterns.noise import power_law
-from d3s.lab.twin.patterns.spline_noise import Octaves, spline_noise
+from d3s.lab.twin.patterns.noise import Grid, Octaves, power_law, seed_key, spline_noise
 
 NAMES = sorted(PATTERNS)
 # Footprints of a pixel of the paper's camera from 0.2 m to 3 m.

@@ -10,8 +10,8 @@ from d3s.lab.rooms.room import Room
 from d3s.lab.twin.depth_map import EDGE_PX
 from d3s.lab.twin.geometry import perfect_views
 from d3s.lab.twin.pair import Pair
+from d3s.lab.twin.render import find_occluded
 from d3s.lab.twin.sampling import DECIMATION_MARGIN_PX, decimate
-from d3s.lab.twin.truth import find_occluded
 from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image, Progress

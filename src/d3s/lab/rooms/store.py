@@ -34,14 +34,9 @@ _MODULES = (
     "d3s.lab.rooms.pair",
     "d3s.lab.twin.sampling",
     "d3s.lab.twin.textures",
-    "d3s.lab.twin.patterns.lattice",
     "d3s.lab.twin.patterns.manufactured",
     "d3s.lab.twin.patterns.noise",
-    "d3s.lab.twin.patterns.scattered",
     "d3s.lab.twin.patterns.shapes",
-    "d3s.lab.twin.patterns.spline_noise",
-    "d3s.lab.twin.patterns.text",
-    "d3s.lab.twin.patterns.wood",
 )
 
 

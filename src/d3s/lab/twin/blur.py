@@ -128,7 +128,7 @@ class Sheet(NamedTuple):
     shift_px: tuple[float, float] = (0.0, 0.0)  # (x, y)
 
 
-class _BlurredLayer(NamedTuple):
+class BlurredLayer(NamedTuple):
     """A blurred layer, on the part of the frame that it reaches."""
 
     window: Window
@@ -136,7 +136,7 @@ class _BlurredLayer(NamedTuple):
     alpha: Coverage | None
 
 
-def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> _BlurredLayer:
+def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> BlurredLayer:
     """Blur and shift a sheet.
 
     Parameters
@@ -164,7 +164,7 @@ def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -
     return _unpacked(filtered, window, window.common(frame), canvas.alpha is not None)
 
 
-def _unpacked(filtered: _Complex, window: Window, kept: Window, has_alpha: bool) -> _BlurredLayer:
+def _unpacked(filtered: _Complex, window: Window, kept: Window, has_alpha: bool) -> BlurredLayer:
     """Inverse transform on the pixels to keep; other rows are dropped between the two passes."""
     from scipy import fft
 
@@ -172,9 +172,9 @@ def _unpacked(filtered: _Complex, window: Window, kept: Window, has_alpha: bool)
     half = fft.ifft(filtered, axis=0, overwrite_x=True, workers=thread_count())[rows]
     if not has_alpha:
         image = fft.irfft(half, n=window.cols, axis=1, workers=thread_count())
-        return _BlurredLayer(kept, image[:, cols], None)
+        return BlurredLayer(kept, image[:, cols], None)
     packed = fft.ifft(half, axis=1, overwrite_x=True, workers=thread_count())[:, cols]
-    return _BlurredLayer(kept, packed.real, packed.imag)
+    return BlurredLayer(kept, packed.real, packed.imag)
 
 
 def _filtered(

@@ -1,23 +1,372 @@
 """Light on the sensor behind a lens with errors, and the truth that it shows.
 
-The sharp layers are distorted first, then blurred by the spots of their places, then blended.
+The sharp layers are distorted first, then blurred by the spots of their places, then blended. The
+light of each point spreads by the spot of its own place: light is divided among nodes of a grid by
+weights that fall linearly from 1 at a node to 0 at its neighbours, and the share of a node spreads
+by the spot of that node. Between nodes, the spot and its second moments are mixed linearly. Nodes
+are as close as the blur changes. Lenses also lose, scatter and leak light.
 """
 
-import numpy as np
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from d3s.lab.twin.blur import Sheet
+import numpy as np
+from numpy.typing import NDArray
+
+from d3s.lab.twin.blur import BlurModel, BlurredLayer, Canvas, Sheet, blur_sheet
 from d3s.lab.twin.distortion import (
     Distortion,
     distort,
+    distortion_of,
     largest_shift_px,
     nearest_pixels,
     undistorted_places,
 )
-from d3s.lab.twin.field_blur import RINGS_PX, FieldLens, blur_over_field, distorted_sheet
-from d3s.lab.twin.geometry import Affine, Window
-from d3s.lab.twin.render import add_edge_light, mark_edges, render_view
-from d3s.lab.twin.truth import Front, front_of
-from d3s.types import Image, Mask
+from d3s.lab.twin.geometry import Affine, View, Window
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
+from d3s.lab.twin.render import Front, add_edge_light, front_of, mark_edges, render_view
+from d3s.lab.twin.spots import fast_even, transfer
+from d3s.optics.lens import Lens
+from d3s.optics.wavefront import (
+    Aberrations,
+    overlap_share,
+    pixels_per_slope,
+    reach_px,
+)
+from d3s.runtime.parallel import run_together
+from d3s.types import FloatArray, Image, Mask
+
+# Change of the blur radius from one node to the next: in pixels, and as a share of the radius.
+_STEP_PX, _STEP_SHARE = 1.0, 0.12
+# Difference of the blur radius midway between nodes from the mean of both: in pixels, and as a
+# share of the radius.
+_SAG_PX, _SAG_SHARE = 0.04, 0.005
+_NEAREST_NODES_PX, _FARTHEST_NODES_PX = 12, 96
+_PROBES = 33  # places along each axis at which the change of the blur is looked at
+# Margin for the tail of a spot, which is limited to the frequencies of the pixels.
+_TAIL_PX = 8
+# Rings of diffraction, beyond the geometric spot.
+RINGS_PX = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldLens:
+    """A lens with its errors, in the pixels of a view."""
+
+    errors: LensErrors
+    lens: Lens
+    blur_model: BlurModel
+    view: View
+
+    @property
+    def distortion(self) -> Distortion | None:
+        """Distortion in the pixels of the view; None without."""
+        return distortion_of(self.errors, self.view) if self.errors.has_distortion else None
+
+    @property
+    def spreads(self) -> bool:
+        """Whether a point spreads otherwise than through a perfect lens."""
+        return self.errors.has_blur and self.lens.aperture_radius_m > 0
+
+    def places(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Places in units of the field radius of pixels of the view."""
+        centre_x, centre_y = self.errors.centre_px(self.view)
+        radius = self.errors.field_radius_px
+        return (x - centre_x) / radius, (y - centre_y) / radius
+
+    def blur_px(self, radius_px: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Tensor of signed blur radii, (3, ...), where the radius on the axis is `radius_px`.
+
+        Parameters
+        ----------
+        radius_px
+            Signed blur radius of points of this depth on the axis.
+        x, y
+            Pixels of the view.
+        """
+        lens = self.lens
+        per_dpt = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
+        along, mixed, down = per_dpt * self.errors.focus_dpt(*self.places(x, y))
+        return np.stack([radius_px - along, -mixed, radius_px - down])
+
+    def spread_at_pixels(
+        self, radius_px: Affine, rows: NDArray[np.int64], cols: NDArray[np.int64]
+    ) -> FloatArray:
+        """Blur at pixels of the view, (3, pixels), without aberrations of higher order.
+
+        Parameters
+        ----------
+        radius_px
+            Signed blur radius on the axis, over the pixels of the view.
+        rows, cols
+            Pixels.
+        """
+        x, y = cols.astype(np.float64), rows.astype(np.float64)
+        return self.blur_px(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y, x, y)
+
+    def aberrations(self, radius_px: Affine, x: float, y: float) -> Aberrations:
+        """Wavefront and pupil at a pixel of the view.
+
+        Parameters
+        ----------
+        radius_px
+            Signed blur radius on the axis, over the pixels of the view.
+        x, y
+            Pixel.
+        """
+        errors = self.errors
+        radius = np.asarray(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y)
+        along, mixed, down = self.blur_px(radius, np.asarray(x), np.asarray(y))
+        across, below = (float(part) for part in self.places(np.asarray(x), np.asarray(y)))
+        wave = errors.wavelength_m
+        aperture = self.lens.aperture_radius_m or 1.0
+        clip = errors.clip_offset
+        return Aberrations(
+            blur_px=(float(along), float(mixed), float(down)),
+            spherical_m=errors.spherical_waves * wave,
+            coma_m=(
+                (errors.coma_x_waves + errors.coma_field_waves * across) * wave,
+                (errors.coma_y_waves + errors.coma_field_waves * below) * wave,
+            ),
+            shift=(errors.aperture_shift_x_m / aperture, errors.aperture_shift_y_m / aperture),
+            clip=(clip * across, clip * below),
+            clip_radius=errors.clipping_radius,
+        )
+
+    def free_share(self, window: Window) -> Image:
+        """Share of the pupil that clipping leaves to the pixels of a window."""
+        x, y = self.places(window.col_numbers, window.row_numbers[:, np.newaxis])
+        radius = np.hypot(x, y)
+        steps = np.linspace(0.0, float(radius.max()), 2048)
+        share = overlap_share(self.errors.clip_offset * steps, self.errors.clipping_radius)
+        return np.asarray(np.interp(radius, steps, share), dtype=np.float32)
+
+    def reach_px(self, radius_px: Affine, window: Window) -> float:
+        """Farthest that light of a window gets from the image of a perfect lens, in pixels."""
+        corners = [
+            self.aberrations(radius_px, x, y)
+            for x in np.linspace(window.col, window.col + window.cols, 5)
+            for y in np.linspace(window.row, window.row + window.rows, 5)
+        ]
+        return max(reach_px(corner, self.lens) for corner in corners)
+
+
+def field_lenses(
+    lenses: tuple[LensErrors, LensErrors], views: tuple[View, View], blur_model: BlurModel
+) -> tuple[FieldLens, FieldLens]:
+    """Left and right lens with their errors.
+
+    Parameters
+    ----------
+    lenses
+        Errors of the left and the right lens.
+    views
+        Left and right view.
+    blur_model
+        Shape of a blurred point.
+    """
+    left, right = (
+        FieldLens(
+            errors=errors, lens=view.optics.lens(view.camera), blur_model=blur_model, view=view
+        )
+        for errors, view in zip(lenses, views, strict=True)
+    )
+    return left, right
+
+
+def distorted_sheet(sheet: Sheet, field: FieldLens) -> Sheet:
+    """Sheet whose canvas has the pixels of the view, as the lens draws them."""
+    canvas = sheet.canvas
+    if any(sheet.shift_px):
+        whole = canvas.window
+        layer = blur_sheet(
+            sheet._replace(radius_px=Affine(0.0, 0.0, 0.0)),
+            whole._replace(
+                row=whole.row - int(np.floor(sheet.shift_px[1])),
+                col=whole.col - int(np.floor(sheet.shift_px[0])),
+            ),
+            replace(field.lens, aperture_radius_m=0.0),
+            BlurModel(),
+        )
+        canvas = Canvas(window=layer.window, colour=layer.colour, alpha=layer.alpha)
+    if field.distortion is not None:
+        colour = distort(canvas.colour, field.distortion, canvas.window)
+        alpha = canvas.alpha
+        if alpha is not None:
+            alpha = np.clip(distort(alpha, field.distortion, canvas.window), 0.0, 1.0)
+        canvas = Canvas(window=canvas.window, colour=colour, alpha=alpha)
+    return sheet._replace(canvas=canvas, shift_px=(0.0, 0.0))
+
+
+def blur_over_field(
+    sheet: Sheet, frame: Window, field: FieldLens, lit: Mask | None = None
+) -> BlurredLayer:
+    """Blur a sheet, each point by the spot of its own place and depth.
+
+    Parameters
+    ----------
+    sheet
+        Layer on the pixels of the view, without a shift.
+    frame
+        Pixels of the view to fill.
+    field
+        Lens.
+    lit
+        (rows, cols) pixels of the frame that are needed; all by default.
+    """
+    window = sheet.canvas.window
+    kept = window.common(frame)
+    nodes_y, nodes_x = _nodes(sheet.radius_px, window, field)
+    channels = [sheet.canvas.colour]
+    if field.errors.clipping:
+        channels[0] = sheet.canvas.colour * field.free_share(window)
+    if sheet.canvas.alpha is not None:
+        channels.append(sheet.canvas.alpha)
+    needed = None if lit is None else lit[kept.within(frame)]
+    grid = _Grid(sheet, channels, kept, needed, nodes_x, nodes_y, field)
+    bands = run_together(
+        *(lambda number=number: _band(grid, number) for number in range(len(nodes_y)))
+    )
+    out = np.zeros((len(channels), *kept.shape), dtype=np.float32)
+    for first, band in bands:
+        out[:, first : first + band.shape[1]] += band
+    return BlurredLayer(kept, out[0], out[1] if len(channels) > 1 else None)
+
+
+class _Grid(NamedTuple):
+    sheet: Sheet
+    channels: list[Image]
+    kept: Window
+    needed: Mask | None
+    nodes_x: list[FloatArray]
+    nodes_y: FloatArray
+    field: FieldLens
+
+
+def _band(grid: _Grid, number: int) -> tuple[int, Image]:
+    """Light of one row of nodes, and its first row in the window to fill."""
+    parts = []
+    for column in range(len(grid.nodes_x[number])):
+        part = _tile(grid, number, column)
+        if part is not None:
+            parts.append(part)
+    if not parts:
+        return 0, np.zeros((len(grid.channels), 0, grid.kept.cols), dtype=np.float32)
+    first = min(window.row for window, _ in parts)
+    last = max(window.row + window.rows for window, _ in parts)
+    band = np.zeros((len(grid.channels), last - first, grid.kept.cols), dtype=np.float32)
+    for window, light in parts:
+        rows = slice(window.row - first, window.row - first + window.rows)
+        band[:, rows, window.col : window.col + window.cols] += light
+    return first, band
+
+
+def _tile(grid: _Grid, row: int, column: int) -> tuple[Window, Image] | None:
+    """Light of one node, and its window counted from the window to fill; None if out of sight."""
+    from scipy import fft
+
+    whole = grid.sheet.canvas.window
+    nodes_x = grid.nodes_x[row]
+    down, across = _support(grid.nodes_y, row), _support(nodes_x, column)
+    patch = Window(down[0], across[0], down[1] - down[0], across[1] - across[0])
+    x, y = nodes_x[column], grid.nodes_y[row]
+    aberrations = grid.field.aberrations(grid.sheet.radius_px, x, y)
+    lens = grid.field.lens
+    reach = int(np.ceil(reach_px(aberrations, lens))) + _TAIL_PX
+    if grid.field.blur_model.psf != "disk":
+        reach += max(RINGS_PX, reach)
+    landing = patch.grown(reach, reach).common(grid.kept)
+    if landing.is_empty:
+        return None
+    here = landing.within(grid.kept)
+    if grid.needed is not None and not grid.needed[here].any():
+        return None
+    weight = np.outer(
+        _hat(grid.nodes_y, row, patch.row_numbers), _hat(nodes_x, column, patch.col_numbers)
+    )
+    shape = fast_even(patch.rows + 2 * reach), fast_even(patch.cols + 2 * reach)
+    spread = transfer(shape, aberrations, lens, grid.field.blur_model)
+    start = landing.within(patch.grown(reach, reach))
+    light = np.empty((len(grid.channels), *landing.shape), dtype=np.float32)
+    for channel, values in enumerate(grid.channels):
+        padded = np.zeros(shape, dtype=np.float32)
+        padded[reach : reach + patch.rows, reach : reach + patch.cols] = (
+            values[patch.within(whole)] * weight
+        )
+        spectrum = fft.rfft2(padded, overwrite_x=True)
+        spectrum *= spread
+        light[channel] = fft.irfft2(spectrum, s=shape, overwrite_x=True)[start]
+    return Window(here[0].start, here[1].start, *landing.shape), light
+
+
+def _support(nodes: FloatArray, number: int) -> tuple[int, int]:
+    """First pixel of the light of a node, and one beyond its last."""
+    last = len(nodes) - 1
+    first_px = nodes[0] if number == 0 else nodes[number - 1] + 1
+    end_px = nodes[last] + 1 if number == last else nodes[number + 1]
+    return int(first_px), int(end_px)
+
+
+def _hat(nodes: FloatArray, number: int, pixels: FloatArray) -> Image:
+    """Weight of a node at pixels: 1 at the node, 0 at its neighbours."""
+    at_nodes = (np.arange(len(nodes)) == number).astype(np.float64)
+    return np.asarray(np.interp(pixels, nodes, at_nodes), dtype=np.float32)
+
+
+def _steps(
+    radius_px: Affine, window: Window, field: FieldLens
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Columns and rows that probe a window, and distances of nodes along x and y at all of them."""
+    cols = np.linspace(window.col, window.col + window.cols - 1, _PROBES)
+    rows = np.linspace(window.row, window.row + window.rows - 1, _PROBES)
+    x, y = np.meshgrid(cols, rows)
+    radius = radius_px.constant + radius_px.per_x * x + radius_px.per_y * y
+    blur = field.blur_px(radius, x, y)
+    size = np.sqrt(0.5 * (blur[0] ** 2 + 2 * blur[1] ** 2 + blur[2] ** 2))
+    errors = field.errors
+    others = 3 * abs(errors.coma_field_waves) * errors.wavelength_m
+    if others:
+        others *= pixels_per_slope(field.lens)
+    others = (others + size * abs(errors.clip_offset)) / errors.field_radius_px
+    steps = []
+    for axis, places in ((2, cols), (1, rows)):
+        spacing = max(float(places[1] - places[0]), 1e-9)
+        slope = np.gradient(blur, spacing, axis=axis)
+        change = np.sqrt(np.sum(slope**2, axis=0)) + others
+        bend = np.sqrt(np.sum(np.gradient(slope, spacing, axis=axis) ** 2, axis=0))
+        with np.errstate(divide="ignore"):
+            step = np.maximum(_STEP_PX, _STEP_SHARE * size) / change
+            sag = np.maximum(_SAG_PX, _SAG_SHARE * size)
+            step = np.minimum(step, np.sqrt(8 * sag / bend))
+        steps.append(np.clip(step, _NEAREST_NODES_PX, _FARTHEST_NODES_PX))
+    return cols, rows, steps[0], steps[1]
+
+
+def _nodes(
+    radius_px: Affine, window: Window, field: FieldLens
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Rows of the nodes, and columns of the nodes of each of these rows.
+
+    They are whole pixels of the view, and include both ends of the window.
+    """
+    cols, rows, along_x, along_y = _steps(radius_px, window, field)
+    nodes_y = _spaced(rows, along_y.min(axis=1))
+    nodes_x = []
+    for number, node in enumerate(nodes_y):
+        first, last = nodes_y[max(number - 1, 0)], nodes_y[min(number + 1, len(nodes_y) - 1)]
+        spacing = rows[1] - rows[0]
+        near = (rows >= min(first, node - spacing)) & (rows <= max(last, node + spacing))
+        nodes_x.append(_spaced(cols, along_x[near].min(axis=0)))
+    return nodes_y, nodes_x
+
+
+def _spaced(places: FloatArray, step: FloatArray) -> FloatArray:
+    """Whole pixels from the first place to the last, about `step` apart where they are."""
+    count = np.concatenate(
+        [[0.0], np.cumsum(np.diff(places) * 0.5 * (1 / step[1:] + 1 / step[:-1]))]
+    )
+    numbers = np.linspace(0.0, count[-1], 1 + max(1, int(np.ceil(count[-1]))))
+    return np.unique(np.rint(np.interp(numbers, count, places)))
 
 
 def extra_reach_px(field: FieldLens, frame: Window) -> float:
@@ -111,3 +460,84 @@ def _inverse_depth(
         x, y = undistorted_places(distortion, frame)
         return np.asarray(plane.constant + plane.per_x * x + plane.per_y * y, dtype=np.float32)
     return seen[nearest_pixels(distortion, frame, wide)]
+
+
+# Light leaks past the partition after reflections, which leave no detail: the standard deviation of
+# its blur, over the field radius, and the factor by which images are shrunk to blur them.
+_LEAK_WIDTH = 0.12
+_SHRINK = 8
+
+
+def lens_light(
+    images: list[Image],
+    fields: tuple[FieldLens, FieldLens],
+    windows: tuple[Window, Window],
+    lit: list[Image] | None = None,
+) -> list[Image]:
+    """Light behind both lenses, with glare and crosstalk.
+
+    Parameters
+    ----------
+    images
+        Light of the left and the right view through lenses that lose none.
+    fields
+        Left and right lens.
+    windows
+        Pixels that each image holds, in the coordinates of its view.
+    lit
+        Share of the light that the mount lets through to each pixel, all by default. Glare spreads
+        over it.
+    """
+    if all(field.errors == PERFECT_LENS for field in fields):
+        return images
+    passed = [
+        image * _passed(field, window)
+        for image, field, window in zip(images, fields, windows, strict=True)
+    ]
+    result = []
+    for camera, (own, field) in enumerate(zip(passed, fields, strict=True)):
+        light, errors = own, field.errors
+        if errors.glare:
+            mean = np.average(own, weights=None if lit is None else lit[camera])
+            light = (1 - np.float32(errors.glare)) * own + np.float32(errors.glare * mean)
+        if errors.crosstalk:
+            other = 1 - camera
+            source = passed[other] if lit is None else passed[other] * lit[other]
+            leak = _blurred(source, _LEAK_WIDTH * errors.field_radius_px)
+            light = light + np.float32(errors.crosstalk) * _moved(leak, fields, windows, camera)
+        result.append(light)
+    return result
+
+
+def _passed(field: FieldLens, window: Window) -> Image:
+    """Share of the light that a lens passes to each pixel of a window."""
+    light = field.errors.illumination(
+        field.view, window.col_numbers, window.row_numbers[:, np.newaxis]
+    )
+    return light.astype(np.float32)
+
+
+def _blurred(image: Image, sigma_px: float) -> Image:
+    """Image without detail, by a wide Gaussian."""
+    import cv2
+
+    rows, cols = image.shape
+    size = max(1, cols // _SHRINK), max(1, rows // _SHRINK)
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    sigma = sigma_px / _SHRINK
+    small = cv2.GaussianBlur(small, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
+    return np.asarray(cv2.resize(small, (cols, rows), interpolation=cv2.INTER_LINEAR))
+
+
+def _moved(
+    leak: Image,
+    fields: tuple[FieldLens, FieldLens],
+    windows: tuple[Window, Window],
+    camera: int,
+) -> Image:
+    """Light of the other lens on the pixels of this one, axis on axis."""
+    own, other = windows[camera], windows[1 - camera]
+    (x, y), (other_x, other_y) = (fields[one].view.centre_px for one in (camera, 1 - camera))
+    rows = np.rint(own.row_numbers - y + other_y).astype(np.int64) - other.row
+    cols = np.rint(own.col_numbers - x + other_x).astype(np.int64) - other.col
+    return leak[np.ix_(np.clip(rows, 0, other.rows - 1), np.clip(cols, 0, other.cols - 1))]

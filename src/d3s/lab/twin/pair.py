@@ -12,16 +12,21 @@ from d3s.files.images import read_image
 from d3s.lab.twin.blur import BlurModel, Psf, Sheet
 from d3s.lab.twin.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
 from d3s.lab.twin.distortion import nearest_pixels
-from d3s.lab.twin.field_blur import FieldLens, field_lenses
 from d3s.lab.twin.geometry import PERFECT, Mount, Window, mounted_views
 from d3s.lab.twin.layers import placed_layers, sheets_of_layers, sheets_of_view
 from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, check_lenses
-from d3s.lab.twin.lens_view import extra_reach_px, front_through, render_through
-from d3s.lab.twin.photos import checked_image
+from d3s.lab.twin.lens_view import (
+    FieldLens,
+    extra_reach_px,
+    field_lenses,
+    front_through,
+    lens_light,
+    render_through,
+)
+from d3s.lab.twin.render import find_occluded, front_of
 from d3s.lab.twin.scenes import DepthMapScene, LayeredScene, Scene
 from d3s.lab.twin.sensor import Sensor, as_sensor, expose_pair, seed_sequence
-from d3s.lab.twin.stray_light import lens_light
-from d3s.lab.twin.truth import find_occluded, front_of
+from d3s.lab.twin.textures import checked_image
 from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import FloatArray, Image, Mask

@@ -16,20 +16,23 @@ from pydantic import Field
 
 from d3s.errors import SceneError
 from d3s.lab.twin.blur import BlurModel, Psf
-from d3s.lab.twin.colour import CHANNELS, behind_filters
-from d3s.lab.twin.depth_order import PlacedLayer
-from d3s.lab.twin.field_blur import FieldLens, field_lenses
 from d3s.lab.twin.geometry import Mount, ScenePart, View, Window
-from d3s.lab.twin.layers import placed_layers, sheets_of_view
+from d3s.lab.twin.layers import PlacedLayer, placed_layers, sheets_of_view
 from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, check_lenses, lens_truth
-from d3s.lab.twin.lens_view import extra_reach_px, front_through, render_through
+from d3s.lab.twin.lens_view import (
+    FieldLens,
+    extra_reach_px,
+    field_lenses,
+    front_through,
+    lens_light,
+    render_through,
+)
 from d3s.lab.twin.pair import check_camera
 from d3s.lab.twin.scenes import DepthMapScene, Scene
 from d3s.lab.twin.sensor import Sensor, as_sensor, generator, seed_sequence
-from d3s.lab.twin.stray_light import lens_light
 from d3s.record import short_repr
 from d3s.rig import Optics, Rig
-from d3s.rig.bayer import Bayer
+from d3s.rig.bayer import Bayer, site_channels
 from d3s.types import FloatArray, Image
 
 # Errors of a home-made mount: a fraction of a degree, a few pixels, and for the right lens the
@@ -213,11 +216,21 @@ def _filtered_light_and_depth(
     if sensor.bayer is None:
         return _light_and_depth(placed, lenses, fields, layout, sensor)
     lights = []
-    for channel in range(CHANNELS):
+    for channel in range(3):
         in_channel = [one._replace(channel=channel) for one in placed]
         light, depth = _light_and_depth(in_channel, lenses, fields, layout, sensor)
         lights.append(light)
-    return behind_filters(lights, sensor.bayer, sensor.channel_shares or (1.0, 1.0, 1.0)), depth
+    return _behind_filters(lights, sensor.bayer, sensor.channel_shares or (1.0, 1.0, 1.0)), depth
+
+
+def _behind_filters(lights: list[Image], order: str, shares: tuple[float, float, float]) -> Image:
+    """Light of three channels on the pixels of a colour sensor, by the share each filter passes."""
+    out = np.empty_like(lights[0])
+    sites = site_channels(order)
+    for i, j in np.ndindex(2, 2):
+        channel = sites[i, j]
+        out[i::2, j::2] = np.float32(shares[channel]) * lights[channel][i::2, j::2]
+    return out
 
 
 def _light_and_depth(

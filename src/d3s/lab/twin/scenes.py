@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
-from d3s.lab.twin.bend import Bend
-from d3s.lab.twin.geometry import FARTHEST_M, PlaneInSpace, ScenePart
+from d3s.lab.twin.geometry import FARTHEST_M, Bend, PlaneInSpace, ScenePart
 from d3s.lab.twin.masks import Coverage
-from d3s.lab.twin.photos import checked_image
-from d3s.lab.twin.textures import Texture, as_texture
+from d3s.lab.twin.textures import Texture, as_texture, checked_image
 from d3s.rig import Optics
 
 AnyTexture = Annotated[

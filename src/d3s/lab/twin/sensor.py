@@ -6,6 +6,7 @@ quantisation are linear. The default `Sensor` is ideal: the image equals the lig
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Annotated, Any, ClassVar
 
@@ -14,11 +15,58 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import InputError, RecordError, SceneError
-from d3s.lab.twin.fixed_patterns import fixed_patterns, hot_pixels
 from d3s.record import Converted, Record, short_repr
 from d3s.rig.bayer import Bayer
 from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Image
+
+# Separates the fixed patterns from streams that a caller seeds with the same small numbers: NumPy
+# pads entropy with zeros, so SeedSequence((0, 0)) is the stream of default_rng(0).
+_PATTERN_KEY = int.from_bytes(b"FPN")
+_HOT_KEY = int.from_bytes(b"HOT")
+
+
+@lru_cache(maxsize=4)  # two views of two sensors
+def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
+    """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the view.
+    pattern_seed
+        Seed of the sensor.
+    camera
+        0 for the left view, 1 for the right view.
+    """
+    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
+    patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
+    patterns.setflags(write=False)
+    return patterns
+
+
+@lru_cache(maxsize=4)
+def _hot_pixels(
+    shape: tuple[int, ...], pattern_seed: int, camera: int, share: float
+) -> NDArray[np.int64]:
+    """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns of the view.
+    pattern_seed
+        Seed of the sensor.
+    camera
+        0 for the left view, 1 for the right view.
+    share
+        Share of pixels that are hot.
+    """
+    seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_HOT_KEY,))
+    hot = np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
+    hot.setflags(write=False)
+    return hot
+
 
 PointPx = tuple[float, float]
 
@@ -217,7 +265,7 @@ class Sensor(Record):
         if signal is image:
             signal = image.copy()
         if self.hot_pixels > 0:
-            hot = hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
+            hot = _hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
             signal.reshape(-1)[hot] = 1.0
         return self._digitised(signal)
 
@@ -255,7 +303,7 @@ class Sensor(Record):
         if self.gain[camera] != 1:
             light = light * np.float32(self.gain[camera])
         if self.gain_pattern > 0:
-            pattern = fixed_patterns(image.shape, self.pattern_seed, camera)[0]
+            pattern = _fixed_patterns(image.shape, self.pattern_seed, camera)[0]
             pattern = pattern * np.float32(self.gain_pattern)
             pattern += 1
             pattern *= light
@@ -273,7 +321,7 @@ class Sensor(Record):
         if self.offset[camera] != 0:
             signal = signal + np.float32(self.offset[camera])
         if self.offset_pattern > 0:
-            pattern = fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
+            pattern = _fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
             pattern = pattern * np.float32(self.offset_pattern)
             pattern += signal
             signal = pattern

@@ -1,6 +1,7 @@
-"""Pixels of a textured surface: choose the rasters that a view needs, and resample them."""
+"""Pixels of a textured surface: choose the rasters that a view needs, resample them, and shade."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,41 +15,59 @@ from d3s.lab.twin.sampling import (
     sample_projected,
     sample_scaled,
 )
-from d3s.lab.twin.shading import shading
 from d3s.types import FloatArray, Image
+
+# Separates the random numbers of the shading from those of the pattern with the same seed.
+_SHADING_STREAM = int.from_bytes(b"shading")
+_WAVES = 3
+_SHORTEST_M, _LONGEST_M = 0.1, 0.4  # lengths of the waves on the surface
+
+
+def _shading(matrix: FloatArray, window: Window, amplitude: float, seed: int) -> Image:
+    """Slow variation of the light over a window, to be added to its pixels.
+
+    The sum of three waves in random directions, 0.1 to 0.4 m long on the surface. Both views see
+    the same shading at the same point.
+
+    Parameters
+    ----------
+    matrix
+        (3, 3) homography from pixels to metres on the surface.
+    window
+        Pixels to fill.
+    amplitude
+        Largest difference from the mean.
+    seed
+        Seed of lengths, directions and phases.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence((seed, _SHADING_STREAM)))
+    length_m = np.exp(rng.uniform(np.log(_SHORTEST_M), np.log(_LONGEST_M), _WAVES))
+    direction, phase = rng.uniform(0, 2 * np.pi, (2, _WAVES))
+    share = rng.dirichlet(np.ones(_WAVES))
+    col = np.arange(window.col, window.col + window.cols)
+    row = np.arange(window.row, window.row + window.rows)[:, np.newaxis]
+    x, y, w = (line[0] * col + line[1] * row + line[2] for line in matrix)
+    total = np.zeros(window.shape)
+    for k in range(_WAVES):
+        along_m = (np.cos(direction[k]) * x + np.sin(direction[k]) * y) / w
+        total += share[k] * np.cos(2 * np.pi * along_m / length_m[k] + phase[k])
+    return (amplitude * total).astype(np.float32)
+
 
 _MID_GREY = 0.5
 
 
-class Surface(Protocol):
+class Surface(NamedTuple):
     """A texture with a physical size, at any resolution."""
 
-    @property
-    def contrast(self) -> float:
-        """Factor on the difference from mid grey."""
-
-    @property
-    def grey(self) -> float:
-        """Grey that mid grey becomes."""
-
-    @property
-    def shading(self) -> float:
-        """Amplitude of the slow shading."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of the shading."""
-
-    @property
-    def angle_rad(self) -> float:
-        """Rotation on the surface, clockwise."""
-
-    @property
-    def base_pitch_m(self) -> float:
-        """Pitch of the finest raster, in metres."""
-
-    def raster(self, level: int, texels: Window) -> Raster:
-        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
+    raster: Callable[[int, Window], Raster]
+    """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
+    base_pitch_m: float  # of the finest raster
+    angle_rad: float  # rotation on the surface, clockwise
+    contrast: float  # factor on the difference from mid grey
+    grey: float  # that mid grey becomes
+    shading: float  # amplitude of the slow shading
+    seed: int  # of the shading
 
 
 def _rasters_for(
@@ -136,5 +155,5 @@ def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
         difference = np.float32(surface.contrast) * (pixels - np.float32(_MID_GREY))
         pixels = np.float32(surface.grey) + difference
     if surface.shading:
-        pixels = pixels + shading(on_surface, window, surface.shading, surface.seed)
+        pixels = pixels + _shading(on_surface, window, surface.shading, surface.seed)
     return pixels

@@ -1,29 +1,266 @@
-"""Textures with a physical size, at any resolution: patterns and photos.
+"""Textures with a physical size, at any resolution: patterns, and photos mirrored at their borders.
 
 A texture is a set of rasters; the pitch of each is the base pitch times a power of two. The
 homography between surface and view decides which rasters, and which part of each, a view needs. So
-a texture shrinks with distance. Patterns are endless; photos are mirrored at their borders.
+a texture shrinks with distance. Patterns are endless.
 """
 
 import difflib
 import os
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from d3s.lab.twin.colour import mixed_raster
+from d3s.errors import SceneError
+from d3s.files.images import list_images, read_image
+from d3s.files.light import read_light
+from d3s.files.raw import named
 from d3s.lab.twin.geometry import ScenePart, Window
-from d3s.lab.twin.photos import Photo, PhotoSurface
 from d3s.lab.twin.sampling import Raster
 from d3s.lab.twin.surface import Surface
 from d3s.record import OneLine
 from d3s.runtime.parallel import run_together
 from d3s.types import Image
 
-__all__ = ["Photo", "Texture", "as_texture", "check_pattern", "surface_of"]
+# Highlights may exceed full scale several times; larger values are taken for grey levels.
+_BRIGHTEST = 16.0
+
+# A texture of lower contrast cannot be matched.
+_LEAST_CONTRAST = 1e-4
+
+_HALF_BAND_REACH = 11  # taps of the low-pass on either side
+
+# Size of the smallest level of a pyramid that is mirrored at the same place as the photo.
+_SMALLEST_TEXELS = 64
+
+
+def checked_image(given: NDArray[Any], name: str) -> Image:
+    """Grey image as a read-only float32 copy.
+
+    Raises
+    ------
+    ValueError
+        If the array is not a grey image of finite floats up to 16.
+    """
+    if given.ndim != 2 or min(given.shape, default=0) < 2:
+        raise ValueError(
+            f"has shape {given.shape}, and a grey {name} of at least 2x2 is needed: one channel, "
+            "in linear intensity."
+        )
+    if not np.issubdtype(given.dtype, np.floating):
+        raise ValueError(
+            f"has {given.dtype} values, and floats from 0 to 1 are needed. Divide it by its full "
+            "scale."
+        )
+    image = np.array(given, dtype=np.float32)
+    if not np.isfinite(image).all():
+        raise ValueError("has values that are not finite. Fill them first.")
+    if image.max() > _BRIGHTEST:
+        raise ValueError(
+            f"goes up to {float(image.max()):g}, and full scale is 1. Divide it by its full scale."
+        )
+    image.flags.writeable = False
+    return image
+
+
+class Level(NamedTuple):
+    """Photo at one resolution, with the row and column of its middle texel."""
+
+    image: Image
+    row: int
+    col: int
+
+
+class Pyramid:
+    """Photo at resolutions 1, 1/2, 1/4, ..., each computed at its first use.
+
+    All levels share the middle texel, and are mirrored at the same places. For this, the number of
+    texels on each side of the middle is cut to a multiple of a power of two, which removes up to
+    3 % of the photo at its border.
+    """
+
+    def __init__(self, image: Image) -> None:
+        spans = [_halvable(size) for size in image.shape]
+        part = tuple(slice(first, last + 1) for first, _, last in spans)
+        row, col = (middle - first for first, middle, _ in spans)
+        self.image = image
+        self.shape = (image.shape[0], image.shape[1])
+        self._levels = [Level(np.ascontiguousarray(image[part]), row, col)]
+
+    def level(self, number: int) -> Level:
+        """Photo with texels 2**number times as large."""
+        levels = self._levels
+        while len(levels) <= number:
+            levels = [*levels, _halved(levels[-1])]
+        self._levels = levels  # in one assignment: safe with several threads
+        return levels[number]
+
+
+def _halvable(size: int) -> tuple[int, int, int]:
+    """First, middle and last texel to keep of `size` texels."""
+    multiple = 2 ** max(0, int(np.log2(size / _SMALLEST_TEXELS)))
+    middle = size // 2
+    return middle % multiple, middle, middle + (size - 1 - middle) // multiple * multiple
+
+
+def _mirrored(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Indices reflected into 0 to size - 1, the border texels not repeated."""
+    if size == 1:
+        return np.zeros_like(numbers)
+    folded = np.mod(numbers, 2 * size - 2)
+    return np.asarray(np.minimum(folded, 2 * size - 2 - folded))
+
+
+def _halved(level: Level) -> Level:
+    """Photo at half the resolution: low-passed, every second texel, the middle one included."""
+    import cv2
+
+    kernel = _half_band()
+    smooth = cv2.sepFilter2D(
+        level.image, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT_101
+    )
+    image = smooth[level.row % 2 :: 2, level.col % 2 :: 2].astype(np.float32)
+    return Level(image, level.row // 2, level.col // 2)
+
+
+@cache
+def _half_band() -> Image:
+    """Half-band low-pass filter (windowed sinc).
+
+    Sharp enough that repeated halving does not soften the photo.
+    """
+    place = np.arange(-_HALF_BAND_REACH, _HALF_BAND_REACH + 1)
+    inside = 1 - (place / (_HALF_BAND_REACH + 1)) ** 2
+    weights = np.sinc(place / 2) * np.i0(5.0 * np.sqrt(inside))
+    return np.asarray(weights / weights.sum(), dtype=np.float32)
+
+
+def _as_image(given: Any) -> Image | str:
+    if isinstance(given, np.ndarray):
+        image = checked_image(given, "image")
+        _check_contrast(image)
+        return image
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise ValueError("must be an image file, a folder of images, or an array.")
+
+
+class Photo(ScenePart):
+    """Photo as a texture: an image file, one image of a folder, or an array.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> import numpy as np
+    >>> picture = np.random.default_rng(0).random((64, 64))
+    >>> poster = d3s.Photo(image=picture, width_m=0.3)
+    >>> d3s.Plane(depth_m=1.0, texture=poster).texture.pixels().shape
+    (64, 64)
+    """
+
+    image: Annotated[Any, AfterValidator(_as_image)] = Field(
+        description="an image file, a folder of images, or an array"
+    )
+    number: int = Field(
+        default=0, ge=0, lt=2**63, description="the image of a folder, by name, modulo their number"
+    )
+    width_m: float | None = Field(
+        default=None,
+        gt=1e-4,
+        lt=1e3,
+        description="the width on the object; fills the view by default",
+    )
+    encoding: Literal["srgb", "linear"] | None = Field(
+        default=None,
+        description="how a file stores light, srgb by default; an array is linear",
+    )
+    angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
+    contrast: float = Field(
+        default=1.0, gt=0, le=2, description="a factor on the difference from mid grey"
+    )
+    grey: float = Field(default=0.5, ge=0, le=1, description="the grey that mid grey becomes")
+    shading: float = Field(
+        default=0.0, ge=0, le=0.5, description="the amplitude of slow shading, 0.1 to 0.4 m long"
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_of_a_file(cls, encoding: str | None, info: ValidationInfo) -> str | None:
+        if encoding == "srgb" and isinstance(info.data.get("image"), np.ndarray):
+            raise ValueError("is for files: an array is linear. Undo its curve first.")
+        return encoding
+
+    def pixels(self) -> Image:
+        """Image (rows, cols), linear, full scale 1."""
+        return self.pyramid.image
+
+    def channel_pyramid(self, channel: int | None) -> Pyramid:
+        """Image of one channel of a colour file, at all resolutions; of a grey one, the image.
+
+        Channels are 0 red, 1 green, 2 blue; None for grey.
+        """
+        if channel is None or isinstance(self.image, np.ndarray):
+            return self.pyramid
+        linear = self.encoding == "linear"
+        found = _channels_of(str(Path(self.file)), self._written, linear)
+        return self.pyramid if found is None else found[channel]
+
+    @property
+    def _written(self) -> int:
+        """Time of the last change of the file: part of the cache key."""
+        try:
+            return Path(self.file).stat().st_mtime_ns
+        except (OSError, ValueError):
+            return 0  # reading the file raises the error
+
+    @cached_property
+    def pyramid(self) -> Pyramid:
+        """Image at all resolutions, linear, full scale 1."""
+        if isinstance(self.image, np.ndarray):
+            return Pyramid(self.image)
+        return _pyramid_of(str(Path(self.file)), self._written, self.encoding == "linear")
+
+    @property
+    def file(self) -> str:
+        """Path of the image file; of a folder, the image chosen by `number`."""
+        if not Path(self.image).is_dir():
+            return str(self.image)
+        images = list_images(self.image)
+        return str(images[self.number % len(images)])
+
+
+@lru_cache(maxsize=4)
+def _channels_of(path: str, written: int, linear: bool) -> tuple[Pyramid, ...] | None:
+    """Red, green and blue of a file; None if it is grey."""
+    with named(path):
+        colour = read_light(path, linear=linear, keep_colour=True).colour
+    if colour is None:
+        return None
+    return tuple(Pyramid(np.ascontiguousarray(colour[:, :, one])) for one in range(3))
+
+
+@lru_cache(maxsize=8)
+def _pyramid_of(path: str, written: int, linear: bool) -> Pyramid:
+    image = read_image(path, linear=linear)
+    try:
+        _check_contrast(image)
+    except ValueError as error:
+        raise SceneError(f"texture {path} {error}") from error
+    return Pyramid(image)
+
+
+def _check_contrast(image: NDArray[Any]) -> None:
+    if float(np.ptp(image)) < _LEAST_CONTRAST:
+        raise ValueError(
+            f"has one colour ({float(image.flat[0]):.3g}): without contrast there is "
+            "nothing to match. Choose another image."
+        )
+
 
 # Rasters of patterns are cached in blocks, for use in the next frame.
 _BLOCK_TEXELS = 512
@@ -34,6 +271,11 @@ _FILL = 1.04
 
 # Finest detail of patterns, in metres; nearer surfaces are only magnified.
 _FINEST_PITCH_M = 1e-5
+
+_CHANNELS = 3
+# Seeds of the colours of a pattern, beside its own.
+_SEED_STEP = 1_000_003
+_LARGEST_SEED = 2**63
 
 
 def check_pattern(name: str) -> str:
@@ -86,26 +328,14 @@ class Texture(ScenePart):
         """Pitch of the finest raster, in metres."""
         return _FINEST_PITCH_M * self.scale
 
-    def raster(self, level: int, texels: Window) -> Raster:
+    def raster(self, level: int, texels: Window, channel: int | None = None) -> Raster:
         """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface.
 
-        Those of a coloured pattern are the mean of its channels.
-        """
-        return self.channel_raster(level, texels, None)
-
-    def channel_raster(self, level: int, texels: Window, channel: int | None) -> Raster:
-        """Texels of one channel; see `raster`.
-
-        Parameters
-        ----------
-        level, texels
-            As for `raster`.
-        channel
-            0 red, 1 green, 2 blue; None for the mean of the three.
+        Channels of a coloured pattern are 0 red, 1 green, 2 blue; None is their mean.
         """
         if not self.colour:
             return self._drawn(level, texels, self.seed)
-        return mixed_raster(
+        return _mixed_raster(
             lambda seed: self._drawn(level, texels, seed), self.seed, self.colour, channel
         )
 
@@ -141,7 +371,7 @@ def _multiples(first: int, count: int) -> range:
 @lru_cache(maxsize=_BLOCKS_KEPT)
 def _pattern_block(pattern: str, seed: int, level: int, block: Window) -> Image:
     from d3s.lab.twin.patterns import PATTERNS
-    from d3s.lab.twin.patterns.lattice import Grid
+    from d3s.lab.twin.patterns.noise import Grid
 
     texels = PATTERNS[pattern].render(Grid(*block, _FINEST_PITCH_M * 2.0**level), seed)
     texels.flags.writeable = False
@@ -187,38 +417,52 @@ def _named(name: str) -> Texture | Photo:
     raise ValueError(f"is neither a pattern nor a file or folder. {hint}")
 
 
-class PatternChannel:
-    """One channel of a coloured pattern (a `Surface`): 0 red, 1 green, 2 blue."""
-
-    def __init__(self, texture: Texture, channel: int) -> None:
-        self.contrast, self.grey, self.shading = texture.contrast, texture.grey, texture.shading
-        self.seed, self.angle_rad = texture.seed, texture.angle_rad
-        self.base_pitch_m = texture.base_pitch_m
-        self._texture, self._channel = texture, channel
-
-    def raster(self, level: int, texels: Window) -> Raster:
-        """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
-        return self._texture.channel_raster(level, texels, self._channel)
-
-
 def surface_of(
     texture: Texture | Photo, extent_m: tuple[float, float], channel: int | None = None
 ) -> Surface:
     """Surface of a texture; a photo without a width fills `extent_m`, (height, width) in m.
 
-    Parameters
-    ----------
-    texture
-        Pattern or photo.
-    extent_m
-        Height and width of the view on the surface, in metres.
-    channel
-        0 red, 1 green, 2 blue; None for grey. A grey texture has it in all channels.
+    Channels are 0 red, 1 green, 2 blue; None for grey. A grey texture has it in all channels.
     """
     if isinstance(texture, Texture):
-        return texture if channel is None else PatternChannel(texture, channel)
-    rows, cols = texture.pyramid.shape
-    width_m = texture.width_m
-    if width_m is None:
-        width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
-    return PhotoSurface(texture, width_m, channel)
+        seed, pitch_m = texture.seed, texture.base_pitch_m
+        draw = partial(texture.raster, channel=channel)
+    else:
+        rows, cols = texture.pyramid.shape
+        width_m = texture.width_m
+        if width_m is None:
+            width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
+        seed, pitch_m = texture.number, width_m / cols
+        draw = partial(_photo_raster, texture.channel_pyramid(channel), pitch_m)
+    return Surface(
+        draw, pitch_m, texture.angle_rad, texture.contrast, texture.grey, texture.shading, seed
+    )
+
+
+def _photo_raster(pyramid: Pyramid, base_pitch_m: float, level: int, texels: Window) -> Raster:
+    """Texels of a photo, mirrored beyond its borders, numbered from its middle."""
+    image, row, col = pyramid.level(level)
+    rows = _mirrored(np.arange(texels.rows) + texels.row + row, image.shape[0])
+    cols = _mirrored(np.arange(texels.cols) + texels.col + col, image.shape[1])
+    return Raster(image[np.ix_(rows, cols)], texels.row, texels.col, base_pitch_m * 2.0**level)
+
+
+def _channel_seed(seed: int, channel: int) -> int:
+    """Seed of what a pattern adds in one channel: 0 red, 1 green, 2 blue."""
+    return (seed + (channel + 1) * _SEED_STEP) % _LARGEST_SEED
+
+
+def _mixed_raster(
+    draw: Callable[[int], Raster], seed: int, colour: float, channel: int | None
+) -> Raster:
+    """Texels of a coloured pattern: a grey part, and a share `colour` that each channel has alone.
+
+    `draw` gives texels by seed. Channels are 0 red, 1 green, 2 blue; None is their mean, as a mono
+    sensor sees it.
+    """
+    grey = draw(seed)
+    own = range(_CHANNELS) if channel is None else (channel,)
+    parts = [draw(_channel_seed(seed, number)).values for number in own]
+    mean = np.mean(parts, axis=0, dtype=np.float32)
+    values = np.float32(1 - colour) * grey.values + np.float32(colour) * mean
+    return grey._replace(values=np.asarray(values, dtype=np.float32))

@@ -1,43 +1,70 @@
-"""Typical lenses: two stock lenses of one kind in a home-made camera.
+"""Typical lenses: two stock achromats of 12 mm at f/6 in a home-made camera.
 
-The lens as designed is that of the ray trace, `d3s.lab.twin.typical_lens`. Two such lenses differ
-by how they are made and glued in; `benchmarks/ray_trace.py` traces what a tilt, a stop off its
-place and an error of centration do.
+`benchmarks/ray_trace.py` traces the cemented achromat AC064-013-A of Thorlabs, scaled to the focal
+length of the paper's prototype, with a stop of 2 mm at its front; `benchmarks/results/
+lens_trace.json` holds all figures and is the origin of these. Light has 550 nm. Places r are
+distances from the axis of the lens in an upright view, as a vector of unit `FIELD_RADIUS_PX`;
+points u of the opening are in units of its radius, with X to the right and Y down as in the scene.
+
+The cat-eye pupil is that of the same lens with 2 mm of glass, cut to 2 mm across: small lenses
+clip oblique light at their rear face. It takes 4 % of the light at the field radius, which is not
+in `FALLOFF`.
+
+Two such lenses differ by how they are made and glued in; the trace also says what a tilt, a stop
+off its place and an error of centration do.
 """
 
 import numpy as np
 
-from d3s.lab.twin import typical_lens
 from d3s.lab.twin.lens_errors import LensErrors
 from d3s.lab.twin.sensor import seed_sequence
 from d3s.optics.wavefront import overlap_share
 from d3s.types import FloatArray
+
+# Distance from the axis of the side of a view of 902 x 1802, in pixels of 2 um (8.5 degrees).
+FIELD_RADIUS_PX = 902.0
+# Field curvature: the image across the radius is nearer to the lens by this times |r|², in m.
+FOCUS_SAGITTAL_M = 0.0002093
+# Field curvature: the image along the radius is nearer to the lens by this times |r|², in m.
+FOCUS_TANGENTIAL_M = 0.000438
+# Distortion of 3rd order: places are r (1 + this |r|² + ...), with r that of a perfect lens.
+DISTORTION_3 = -0.001743
+# Distortion of 5th order, the factor of |r|⁴.
+DISTORTION_5 = 1.016e-05
+# Loss of light without clipping: illumination is 1 - this |r|².
+FALLOFF = 0.03553
+# Coma: the path is longer by this times |u|² (u . r), in waves; light lies nearer to the axis.
+COMA_WAVES = 0.3998
+# Spherical aberration: the path is longer by this times |u|⁴, in waves, everywhere.
+SPHERICAL_WAVES = -0.08796
+# Radius of a second opening, that of the rear face seen through the lens, in opening radii.
+CAT_EYE_RADIUS = 1.109
+# Middle of the second opening: u = this times r. Light passes where both openings are free.
+CAT_EYE_SHIFT = 0.206
 
 # Separates the differences of lenses from other streams of a small seed.
 _LENS_KEY = int.from_bytes(b"LENS")
 
 # Sensor distance of the camera that the lens was traced for, and its pixel pitch.
 _SENSOR_DISTANCE_M = 0.0121
-_FIELD_RADIUS_M = typical_lens.FIELD_RADIUS_PX * 2e-6
+_FIELD_RADIUS_M = FIELD_RADIUS_PX * 2e-6
 
 # Glare of a coated simple lens in a matt black box, and light past the partition: not traced.
 _GLARE, _CROSSTALK = 0.01, 0.003
 
 TYPICAL_LENS = LensErrors(
-    field_radius_px=typical_lens.FIELD_RADIUS_PX,
-    distortion_third=typical_lens.DISTORTION_3,
-    distortion_fifth=typical_lens.DISTORTION_5,
+    field_radius_px=FIELD_RADIUS_PX,
+    distortion_third=DISTORTION_3,
+    distortion_fifth=DISTORTION_5,
     # The image is formed nearer to the lens by this many metres.
-    focus_sagittal_dpt=typical_lens.FOCUS_SAGITTAL_M / _SENSOR_DISTANCE_M**2,
-    focus_tangential_dpt=typical_lens.FOCUS_TANGENTIAL_M / _SENSOR_DISTANCE_M**2,
-    spherical_waves=typical_lens.SPHERICAL_WAVES,
-    coma_field_waves=typical_lens.COMA_WAVES,
+    focus_sagittal_dpt=FOCUS_SAGITTAL_M / _SENSOR_DISTANCE_M**2,
+    focus_tangential_dpt=FOCUS_TANGENTIAL_M / _SENSOR_DISTANCE_M**2,
+    spherical_waves=SPHERICAL_WAVES,
+    coma_field_waves=COMA_WAVES,
     # The rear face cuts the inner side of the pupil off.
-    clipping=-round(
-        1 - float(overlap_share(typical_lens.CAT_EYE_SHIFT, typical_lens.CAT_EYE_RADIUS)), 5
-    ),
-    clipping_radius=typical_lens.CAT_EYE_RADIUS,
-    falloff=typical_lens.FALLOFF,
+    clipping=-round(1 - float(overlap_share(CAT_EYE_SHIFT, CAT_EYE_RADIUS)), 5),
+    clipping_radius=CAT_EYE_RADIUS,
+    falloff=FALLOFF,
     glare=_GLARE,
     crosstalk=_CROSSTALK,
 )

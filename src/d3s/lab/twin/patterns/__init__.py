@@ -5,14 +5,9 @@ agree wherever they overlap. `PATTERNS` lists all patterns by name.
 
 Modules::
 
-    lattice        grids of texels, and random numbers for cells of a lattice
-    spline_noise   smooth noise as a sum of octaves
-    shapes         layers of random shapes
-    scattered      leaves, stone, gravel, grass, carpet, calibration target
-    manufactured   fabric, brick
-    wood           wood, bark
-    text           printed pages
-    noise          noise with a power-law spectrum
+    noise          grids of texels, random numbers of their places, and smooth noise
+    shapes         layers of shapes: leaves, stone, gravel, grass, carpet, target, wood, bark
+    manufactured   fabric, brick, printed pages
 """
 
 import math
@@ -21,8 +16,8 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from d3s.errors import InputError
-from d3s.lab.twin.patterns import manufactured, noise, scattered, text, wood
-from d3s.lab.twin.patterns.lattice import Grid, Texels, seed_key
+from d3s.lab.twin.patterns import manufactured, noise, shapes
+from d3s.lab.twin.patterns.noise import Grid, Texels, seed_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +49,19 @@ class Pattern:
 PATTERNS: dict[str, Pattern] = {
     draw.__name__: Pattern(name=draw.__name__, draw=draw)
     for draw in (
-        scattered.leaves,
-        scattered.stone,
-        wood.wood,
+        shapes.leaves,
+        shapes.stone,
+        shapes.wood,
         manufactured.fabric,
-        text.text,
+        manufactured.text,
         manufactured.brick,
         noise.noise,
         noise.noise_white,
         noise.noise_smooth,
-        scattered.calibration,
-        scattered.gravel,
-        scattered.grass,
-        scattered.carpet,
-        wood.bark,
+        shapes.calibration,
+        shapes.gravel,
+        shapes.grass,
+        shapes.carpet,
+        shapes.bark,
     )
 }

@@ -1,7 +1,7 @@
-"""Layers of random shapes painted over one another: one shape in each cell of a lattice.
+"""Layers of random shapes painted over one another, and the patterns that are made of them.
 
-A `ShapeLayer` says how large, how many and how grey the shapes are. Shapes too small for a texel
-are painted as the mean grey of their layer.
+One shape lies in each cell of a lattice; a `ShapeLayer` says how large, how many and how grey the
+shapes are. Shapes too small for a texel are painted as the mean grey of their layer.
 """
 
 import math
@@ -9,7 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.lab.twin.patterns.lattice import Grid, Texels, cell_hash, mix_bits, seed_key, uniform_16
+from d3s.lab.twin.patterns.noise import (
+    FINEST_M,
+    Grid,
+    Octaves,
+    Texels,
+    add_grain,
+    cell_hash,
+    mix_bits,
+    seed_key,
+    spline_noise,
+    uneven_cell,
+    uniform_16,
+    uniform_53,
+)
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import FloatArray
@@ -341,3 +354,204 @@ def _over(below: np.float32, inside: np.float32, away: np.float32, x: np.float32
     cover = min(one, max(np.float32(0.0), np.float32(0.5) + inside)) * s.opacity
     shade = one - s.dome * min(one, away) - s.slope * x
     return below + cover * (s.grey * shade - below)
+
+
+def leaves(grid: Grid, seed: int) -> Texels:
+    """Overlapping leaves and discs of all sizes from 4 cm down to 0.3 mm."""
+    disc = ShapeLayer(
+        kind=ELLIPSE,
+        cell_m=0.04,
+        half_length_m=(0.012, 0.024),
+        aspect=(1.0, 1.8),
+        density=0.8,
+        grey=(0.10, 0.88),
+        tilt=0.15,
+    )
+    leaf = disc._replace(
+        kind=BLADE, half_length_m=(0.016, 0.032), aspect=(1.6, 3.0), density=0.9, tilt=0.12
+    )
+    layers = _alternate(fractal(disc, 8), fractal(leaf, 8))
+    return _painted(grid, seed, 0.49, layers, Octaves(0.0064, FINEST_M, 1.8, 0.14))
+
+
+def stone(grid: Grid, seed: int) -> Texels:
+    """Granite: light and grey crystals of several sizes with flakes of black mica."""
+    crystal = ShapeLayer(
+        kind=CRYSTAL,
+        cell_m=0.008,
+        half_length_m=(0.0034, 0.0064),
+        aspect=(1.0, 1.7),
+        density=0.9,
+        grey=(0.3, 0.8),
+        split=0.5,
+    )
+    mica = crystal._replace(
+        half_length_m=(0.0015, 0.004), aspect=(1.2, 2.5), density=0.8, grey=(0.10, 0.28), split=0.0
+    )
+    # Fine grains first, large crystals last.
+    layers = [octave(crystal, 2), octave(crystal, 2), octave(crystal, 3)._replace(density=0.4)]
+    layers += [octave(mica, 2), octave(crystal, 1), octave(mica, 1)]
+    layers += [crystal._replace(density=0.3), mica._replace(density=0.3)]
+    return _painted(grid, seed, 0.5, layers, Octaves(0.0256, FINEST_M, 1.75, 0.3))
+
+
+def gravel(grid: Grid, seed: int) -> Texels:
+    """Rounded stones lit from one side, with dark gaps, large ones among small ones."""
+    pebble = ShapeLayer(
+        kind=ELLIPSE,
+        cell_m=0.012,
+        half_length_m=(0.0045, 0.0085),
+        aspect=(1.0, 1.6),
+        density=0.85,
+        grey=(0.36, 0.9),
+        dome=0.55,
+        tilt=0.3,
+    )
+    layers = [octave(pebble, level) for level in (3, 2, 1, 0, 1, 0)]
+    return _painted(grid, seed, 0.28, layers, Octaves(0.0064, FINEST_M, 1.75, 0.3))
+
+
+def grass(grid: Grid, seed: int) -> Texels:
+    """Blades that lean one way or the other, dark below and light on top."""
+    blade = ShapeLayer(
+        kind=BLADE,
+        cell_m=0.010,
+        half_length_m=(0.014, 0.026),
+        aspect=(9.0, 15.0),
+        angle_rad=(1.0, 2.1),
+        density=0.65,
+        grey=(0.02, 0.42),
+        tilt=0.1,
+    )
+    layers = [
+        octave(blade, level)._replace(grey=(0.02 + 0.06 * number, 0.42 + 0.06 * number))
+        for number, level in enumerate((0, 1, 0, 2, 1, 2))
+    ]
+    return _painted(grid, seed, 0.2, layers, Octaves(0.0032, FINEST_M, 1.7, 0.26))
+
+
+def carpet(grid: Grid, seed: int) -> Texels:
+    """Tufts of yarn that stand close together, every way round, with dark gaps between them."""
+    tuft = ShapeLayer(
+        kind=BLADE,
+        cell_m=0.0028,
+        half_length_m=(0.0014, 0.0035),
+        aspect=(2.0, 4.0),
+        density=0.95,
+        grey=(0.34, 0.92),
+        dome=0.5,
+        tilt=0.25,
+    )
+    layers = [octave(tuft, level) for level in (0, 1, 0, 0)]
+    return _painted(grid, seed, 0.3, layers, Octaves(0.0512, FINEST_M, 2.0, 0.35))
+
+
+def calibration(grid: Grid, seed: int) -> Texels:
+    """Black and white squares and dots of many sizes, dense, to be found again at any distance."""
+    square = ShapeLayer(
+        kind=BOX,
+        cell_m=0.016,
+        half_length_m=(0.005, 0.009),
+        aspect=(1.0, 1.4),
+        density=0.75,
+        grey=(0.10, 0.86),
+        split=1.0,
+    )
+    dot = square._replace(kind=ELLIPSE, aspect=(1.0, 1.2))
+    layers = _alternate(fractal(square, 6), fractal(dot, 6))
+    return _painted(grid, seed, 0.48, layers, Octaves(0.0016, FINEST_M, 2.0, 0.1))
+
+
+def _alternate(even: list[ShapeLayer], odd: list[ShapeLayer]) -> list[ShapeLayer]:
+    """Octaves of two layers in turn: even levels from the first list, odd from the second."""
+    return [pair[level % 2] for level, pair in enumerate(zip(even, odd, strict=True))]
+
+
+def _painted(
+    grid: Grid, seed: int, ground: float, layers: list[ShapeLayer], grain: Octaves
+) -> Texels:
+    """Layers of shapes, lowest first, on a ground of one reflectance, with grain."""
+    out = np.full((grid.rows, grid.cols), ground, np.float32)
+    paint_shapes(out, grid, seed, layers)
+    return add_grain(out, grid, seed, grain)
+
+
+_RING_M = 0.005
+
+
+def wood(grid: Grid, seed: int) -> Texels:
+    """Planed wood: year rings that wander, long fibres, and dark pores along them."""
+    bend = spline_noise(grid, seed_key(seed, 2), Octaves(0.0512, 0.0064, 4.5, 0.012), stretch=6.0)
+    out = np.empty((grid.rows, grid.cols), np.float32)
+    run_over_rows(_rings, grid.rows, out, bend, grid, seed_key(seed, 3))
+    fibres = Octaves(0.0064, FINEST_M, 1.7, 0.26)
+    bend *= np.float32(0.25)
+    out *= np.float32(1.0) + spline_noise(
+        grid, seed_key(seed, 4), fibres, stretch=12.0, bend_m=bend
+    )
+    along = (0.5 * math.pi - 0.04, 0.5 * math.pi + 0.04)
+    pore = ShapeLayer(
+        kind=BLADE,
+        cell_m=0.004,
+        half_length_m=(0.0015, 0.004),
+        aspect=(14.0, 24.0),
+        angle_rad=along,
+        density=0.8,
+        grey=(0.1, 0.3),
+        opacity=0.7,
+    )
+    paint_shapes(out, grid, seed, [octave(pore, level) for level in (-1, 0, 1, 2)])
+    return add_grain(out, grid, seed, Octaves(0.0064, FINEST_M, 1.8, 0.14))
+
+
+@compiled
+def _rings(start: int, stop: int, out: Texels, bend: Texels, grid: Grid, key: np.uint64) -> None:
+    # A ring grows darker over the year; the next ring starts light.
+    pitch = grid.pitch_m
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            x = ((grid.first_col + j) * pitch + bend[i, j]) / _RING_M
+            ring, low, high = uneven_cell(key, x, 0.8, 0)
+            span = high - low
+            half = min(0.5, max(0.05, 0.5 * pitch / (_RING_M * span)))
+            late = _late((x - low) / span, half)
+            own = 0.12 * (uniform_53(cell_hash(key, ring, 1)) - 0.5)
+            # In a texel larger than a ring, the grey of single rings averages out.
+            own *= min(1.0, span * _RING_M / pitch)
+            out[i, j] = np.float32(0.59 + own - 0.42 * late)
+
+
+@compiled
+def _late(t: float, half: float) -> float:
+    # Mean of t^3 from t - half to t + half, repeated with period 1 (one ring).
+    low, high = t - half, t + half
+    total = min(1.0, high) ** 4 - max(0.0, low) ** 4
+    if high > 1.0:
+        total += (high - 1.0) ** 4
+    if low < 0.0:
+        total += 1.0 - (1.0 + low) ** 4
+    return total / (8.0 * half)
+
+
+def bark(grid: Grid, seed: int) -> Texels:
+    """Bark: ridges and deep cracks that run down the trunk and part and meet again."""
+    bend = spline_noise(grid, seed_key(seed, 2), Octaves(0.0128, 0.0032, 3.0, 0.0025), stretch=2.0)
+    ridges = Octaves(0.0064, 0.0002, 2.8, 1.0)
+    out = spline_noise(grid, seed_key(seed, 3), ridges, stretch=6.0, bend_m=bend)
+    seen = {spacing for spacing, _ in ridges.resolved(grid.pitch_m)}
+    lost = math.sqrt(sum(rms * rms for spacing, rms in ridges.strengths() if spacing not in seen))
+    run_over_rows(_cracks, grid.rows, out, np.float32(0.25 + lost))
+    return add_grain(out, grid, seed, Octaves(0.0512, FINEST_M, 1.8, 0.34))
+
+
+@compiled
+def _cracks(start: int, stop: int, out: Texels, soft: np.float32) -> None:
+    # A crack lies where the noise crosses zero. Octaves too fine for the raster make the crack
+    # softer by their RMS, with the same mean.
+    one, depth = np.float32(1.0), np.float32(0.27)
+    for i in range(start, stop):
+        for j in range(out.shape[1]):
+            value = out[i, j]
+            rise = value / np.float32(math.sqrt(one + value * value))
+            open_ = np.float32(0.25) / soft / (one + (value / soft) * (value / soft))
+            out[i, j] = np.float32(0.52) + np.float32(0.16) * rise - depth * open_
