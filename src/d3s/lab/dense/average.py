@@ -19,14 +19,8 @@ _AT_ONCE = 8  # rows that are filtered at once
 def average_surfaces(guide: Image, disparity_px: Image, weight: Image) -> Image:
     """Average disparities over cells that no edge of the guide separates.
 
-    Parameters
-    ----------
-    guide
-        Left view in units of contrast (rows, cols, channels).
-    disparity_px
-        Disparity of cells, NaN where there is none.
-    weight
-        Precision of the disparity, 1 / px², 0 where it counts for nothing.
+    `guide` is the left view in units of contrast (rows, cols, channels). Disparities are NaN where
+    there is none, and weigh by their precision in 1 / px².
     """
     known = np.isfinite(disparity_px) & (weight > 0)
     total = np.where(known, weight, np.float32(0))

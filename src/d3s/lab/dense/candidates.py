@@ -110,16 +110,7 @@ def gather(
 ) -> int:
     """Write the candidates of a cell; return how many there are.
 
-    Parameters
-    ----------
-    row, col
-        Cell.
-    evidence, blocks, paths
-        Evidence, planes around it, and paths from it.
-    model
-        Log-odds of the candidates of paths.
-    out
-        Candidates, written in place; the weak depth of the cell itself is the last.
+    The weak depth of the cell itself is the last candidate.
     """
     count = 0
     cols = evidence.disparity_px.shape[1]
@@ -155,13 +146,7 @@ def _chance(odds: np.float32) -> np.float32:
 
 @borrowing
 def _add_side(
-    row: int,
-    col: int,
-    source: int,
-    evidence: Evidence,
-    blocks: Blocks,
-    out: Candidates,
-    count: int,
+    row: int, col: int, source: int, evidence: Evidence, blocks: Blocks, out: Candidates, count: int
 ) -> None:
     """Add the plane of the evidence at one end of a path."""
     at_row = int(np.uint32(source) // np.uint32(evidence.disparity_px.shape[1]))
@@ -187,16 +172,7 @@ def best_group(
 ) -> Group:
     """Find the group of candidates with the most support.
 
-    Parameters
-    ----------
-    found
-        Candidates of a cell.
-    count
-        Number of candidates that there are.
-    row, col
-        Cell.
-    aside_x, aside_y
-        Centre of the texture around the cell, -1 to 1.
+    `aside_x` and `aside_y` are the centre of the texture around the cell, -1 to 1.
     """
     best, most = 0, np.float32(-1)
     for one in range(count):

@@ -149,17 +149,7 @@ def measured_around(is_measured: Mask) -> Measured:
 
 
 def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
-    """Features of `EvidenceModel` of some cells (cells, features), to fit a model.
-
-    Parameters
-    ----------
-    cells
-        Cells.
-    texture
-        As `texture_of` gives it.
-    where
-        Cells that are asked for.
-    """
+    """Features of `EvidenceModel` of the cells asked for (cells, features), to fit a model."""
     places = np.argwhere(where)
     out = np.empty((len(EVIDENCE_FEATURES), len(places)), np.float32)
     depths = _depths(cells, texture, measured_around(cells.is_measured))
@@ -168,17 +158,7 @@ def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
 
 
 def evidence_odds(cells: Cells, texture: Image, measured: Measured, model: EvidenceModel) -> Image:
-    """Log-odds that each depth is right.
-
-    Parameters
-    ----------
-    cells
-        Cells.
-    texture, measured
-        As `texture_of` and `measured_around` give them.
-    model
-        Networks of measured and of weak depths.
-    """
+    """Log-odds that each depth is right."""
     odds = np.full(cells.is_measured.shape, _SURE, np.float32)
     depths = _depths(cells, texture, measured)
     for network, where in zip(model, judged_evidence(cells), strict=True):
@@ -226,19 +206,7 @@ def _write_odds(
 
 @borrowing
 def _describe(row: int, col: int, depths: Depths, features: Image, cell: int) -> None:
-    """Write the features of a cell, in the order of `EvidenceFeature`.
-
-    Parameters
-    ----------
-    row, col
-        Cell.
-    depths
-        Depths and surroundings.
-    features
-        (features, cells), written in place.
-    cell
-        Place in `features`.
-    """
+    """Write the features of `EvidenceModel` to column `cell` of an array (features, cells)."""
     texture, measured = depths.texture, depths.measured
     confidence = min(max(depths.confidence[row, col], np.float32(0.01)), np.float32(0.99))
     sigma_px = depths.sigma_px[row, col]
@@ -331,12 +299,7 @@ def texture_of(guide: Image) -> Image:
 def centre_of(mass: Image, side: int) -> tuple[Image, Image]:
     """Centre of a mass in windows around each cell: x and y, -1 to 1 within the window.
 
-    Parameters
-    ----------
-    mass
-        Array (rows, cols), not negative.
-    side
-        Side of the windows, in cells.
+    The mass is not negative; `side` is in cells.
     """
     import cv2
 
@@ -354,12 +317,7 @@ def surroundings_of(disparity_px: Image, guide: Image) -> Image:
     for two smaller windows, how far the view at the cell is from that of the evidence, in standard
     deviations. What is unlike the evidence beside it is often of another surface.
 
-    Parameters
-    ----------
-    disparity_px
-        Disparity of evidence, NaN where there is none.
-    guide
-        As `guide_of` gives it.
+    Disparities are NaN where there is no evidence.
     """
     import cv2
 
@@ -392,16 +350,8 @@ def _widen(
 ) -> None:
     """Raise `out` to the distance of the view from that of the evidence, in deviations.
 
-    Parameters
-    ----------
-    start, stop
-        Rows.
-    view
-        One channel of the guide.
-    share, total, square
-        Means of a window: of the evidence, and of the view and its square there.
-    out
-        Distance, written in place.
+    `view` is one channel of the guide; `share`, `total` and `square` are means of a window: of the
+    evidence, and of the view and its square there.
     """
     for row in range(start, stop):
         for col in range(view.shape[1]):

@@ -107,18 +107,7 @@ def _write_pixels(
 ) -> None:
     """Replace what is not measured by the depth of its cell, if that is known well enough.
 
-    Parameters
-    ----------
-    start, stop
-        Rows of pixels.
-    is_measured
-        Pixels whose depth stays.
-    depth_m, sigma_m
-        Depth of each cell and its sigma, NaN for none.
-    limit_m
-        Largest sigma of what is filled.
-    out
-        Depth map before, and after.
+    Depths of cells and their sigma are NaN for none. `out` has the depth map before, and after.
     """
     for row in range(start, stop):
         for col in range(is_measured.shape[1]):
@@ -167,18 +156,8 @@ def estimate_dense(
 def measured_pixels(depth_map: DepthMap, min_confidence: float | None = None) -> Mask:
     """Pixels whose depth counts as measured; those that an earlier call has filled do not.
 
-    Parameters
-    ----------
-    depth_map
-        Depth map.
-    min_confidence
-        Least confidence of measured depths. None takes the default of the estimator for a depth map
-        that was made with `min_confidence=0`, and all depths of others.
-
-    Raises
-    ------
-    InputError
-        If `min_confidence` is no number from 0 to 1.
+    `min_confidence` is the least confidence of measured depths, 0 to 1. None takes the default of
+    the estimator for a depth map that was made with `min_confidence=0`, and all depths of others.
     """
     least = min_confidence
     if least is None:

@@ -194,17 +194,7 @@ class Filled(NamedTuple):
 
 
 def judge_cells(ground: Ground, path_model: PathModel, model: FillModel) -> Filled:
-    """Fill all cells that are not measured and have candidates.
-
-    Parameters
-    ----------
-    ground
-        Evidence and surroundings.
-    path_model
-        Log-odds of candidates.
-    model
-        Coefficients of the features.
-    """
+    """Fill all cells that are not measured and have candidates."""
     shape = ground.evidence.disparity_px.shape
     out = Filled(*(np.full(shape, np.nan, np.float32) for _ in range(3)))
     run_over_rows(_judge, shape[0], ground, path_model, model, out)
@@ -214,15 +204,7 @@ def judge_cells(ground: Ground, path_model: PathModel, model: FillModel) -> Fill
 def features_at(
     ground: Ground, path_model: PathModel, cells: NDArray[np.int64]
 ) -> tuple[Image, Image]:
-    """Return the filled disparity and the features of some cells, to fit a model.
-
-    Parameters
-    ----------
-    ground, path_model
-        As for `judge_cells`.
-    cells
-        Array (cells, 2) of row and column.
-    """
+    """Return the filled disparity and the features of cells (cells, 2), to fit a model."""
     disparity = np.full(len(cells), np.nan, np.float32)
     features = np.zeros((_COUNT, len(cells)), np.float32)
     _features_at(cells, ground, path_model, disparity, features)
@@ -286,18 +268,7 @@ def _describe(
 ) -> np.float32:
     """Write the features of a cell; return its disparity, NaN if there is no candidate.
 
-    Parameters
-    ----------
-    row, col
-        Cell.
-    ground, path_model
-        As for `judge_cells`.
-    found
-        Room for its candidates.
-    features
-        (features, cells), written in place.
-    cell
-        Place in `features`.
+    `found` is room for its candidates; features are (features, cells), written at `cell`.
     """
     evidence, texture = ground.evidence, ground.around.texture
     count = gather(row, col, evidence, ground.blocks, ground.paths, path_model, found)
@@ -440,17 +411,6 @@ def _of_window(
 
     Six features from `Window.first` on: the share of each, and whether it lies where the texture
     is. Beyond the outline of an object both its depth and all texture are on one side.
-
-    Parameters
-    ----------
-    row, col, disparity_px
-        Cell, and its disparity.
-    around
-        Surroundings.
-    window
-        Window around the cell.
-    features, cell
-        Features, written in place, and the place of the cell.
     """
     first = window.first
     if np.isnan(around.surfaces[window.lowest, row, col]):  # no evidence, even farther away

@@ -216,10 +216,7 @@ class _Guided:
         )
         latent = torch.nn.Parameter(latent.detach().clone())
         affine = torch.nn.Parameter(torch.ones(2, device=self.device))
-        rates = [
-            {"params": [latent], "lr": _LATENT_RATE},
-            {"params": [affine], "lr": _AFFINE_RATE},
-        ]
+        rates = [{"params": [latent], "lr": _LATENT_RATE}, {"params": [affine], "lr": _AFFINE_RATE}]
         optimiser = torch.optim.Adam(rates)
         for number, step in enumerate(scheduler.timesteps):
             optimiser.zero_grad()

@@ -48,13 +48,7 @@ def is_mesh(path: Path) -> bool:
 
 
 def mesh_of(depth_map: DepthMap) -> Mesh:
-    """Mesh of a depth map.
-
-    Raises
-    ------
-    InputError
-        If no pixel has a depth.
-    """
+    """Mesh of a depth map; an InputError if no pixel has a depth."""
     valid = depth_map.valid
     if not valid.any():
         raise InputError("no pixel has a depth: there is nothing to make a mesh of.")

@@ -100,18 +100,8 @@ def sigma_of(depth_m: Image, error_px: Image, gross: Image, span: Span, model: S
     Errors on the right surface fall off exponentially, and so do those of other surfaces, far
     more slowly. Sigma is a third of the size that a share of `SigmaModel.outside` exceeds.
 
-    Parameters
-    ----------
-    depth_m
-        Filled depth.
-    error_px
-        Standard deviation of its disparity on the right surface.
-    gross
-        Probability of another surface.
-    span
-        Numbers of the camera and the frame.
-    model
-        Share outside, and how errors fall off.
+    `error_px` is the standard deviation of the disparity on the right surface, `gross` the
+    probability of another one.
     """
     error_m = depth_m**2 * error_px / np.float32(span.per_dpt_px)
     # Share of the errors beyond 3 sigma that is left for the right surface.
@@ -128,14 +118,7 @@ def sigma_of_surroundings(sigma_m: Image, is_measured: Mask, span: Span) -> Imag
     The judge takes a few of many cells for sure by mistake. Those are islands among cells of which
     nobody knows the depth; cells that are rightly sure have neighbours that are.
 
-    Parameters
-    ----------
-    sigma_m
-        Sigma of cells, NaN where there is no depth.
-    is_measured
-        Cells that are measured; they count as known.
-    span
-        Numbers of the camera and the frame.
+    Sigma is NaN where there is no depth; measured cells count as known.
     """
     import cv2
 

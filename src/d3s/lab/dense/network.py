@@ -58,14 +58,7 @@ def _outputs(start: int, stop: int, network: Network, features: Image, out: Imag
 def scale_features(features: Image, count: int, network: Network) -> None:
     """Scale and bound the features of some cells in place.
 
-    Parameters
-    ----------
-    features
-        (features, cells): a row for each feature; loops go over the cells, which SIMD takes.
-    count
-        Number of cells that there are.
-    network
-        Mean and scale of the features.
+    Features are (features, cells), a row for each: loops go over the cells, which SIMD takes.
     """
     for one in range(network.mean.size):
         mean, scale = network.mean[one], network.scale[one]
@@ -78,16 +71,7 @@ def scale_features(features: Image, count: int, network: Network) -> None:
 def write_outputs(network: Network, scaled: Image, unit: Image, out: Image) -> None:
     """Write the outputs of a network for some cells.
 
-    Parameters
-    ----------
-    network
-        Coefficients.
-    scaled
-        Features, as `scale_features` leaves them.
-    unit
-        Room for one hidden unit of each cell.
-    out
-        Output of each cell.
+    Features are as `scale_features` leaves them; `unit` is room for one hidden unit of each cell.
     """
     cells = out.size
     for cell in range(cells):

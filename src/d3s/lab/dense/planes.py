@@ -36,12 +36,8 @@ class Blocks(NamedTuple):
 def block_planes(disparity_px: Image, wanted: Mask) -> Blocks:
     """Fit a plane around blocks of the evidence.
 
-    Parameters
-    ----------
-    disparity_px
-        Disparity of evidence (rows, cols), NaN where there is none.
-    wanted
-        Cells (rows, cols) whose blocks need a plane; others are taken to be level.
+    Disparities are NaN where there is no evidence. Blocks without a `wanted` cell are taken to be
+    level.
     """
     rows, cols = disparity_px.shape
     shape = -(-rows // BLOCK_CELLS), -(-cols // BLOCK_CELLS)

@@ -39,14 +39,9 @@ class Paths(NamedTuple):
 def sweep_sides(guide: Image, start: Image) -> Paths:
     """Find the nearest evidence above, below, left and right of each cell.
 
-    Parameters
-    ----------
-    guide
-        Left view, smoothed, in units of contrast: (rows, cols, channels), of which the one that
-        changes most counts.
-    start
-        Cost at which paths begin at a cell, in cells, not negative; infinite where there is no
-        evidence.
+    `guide` is the left view, smoothed, in units of contrast: (rows, cols, channels), of which the
+    one that changes most counts. Paths begin at a cell at the cost `start`, in cells; it is
+    infinite where there is no evidence.
     """
     rows, cols = start.shape
     shape = (4, rows, cols)

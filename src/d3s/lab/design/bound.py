@@ -29,20 +29,8 @@ def texture_bound(
 ) -> DepthBound:
     """Smallest standard deviation of the depth of a window of a texture, in metres, by cue.
 
-    Parameters
-    ----------
-    texture
-        Sharp picture of the surface, (rows, cols), one texel per pixel.
-    depth_m
-        Depth of the surface.
-    optics
-        Optics of the camera.
-    window_px
-        Side of the window.
-    noise_sigma
-        Standard deviation of the noise of a pixel, of full scale.
-    diffraction
-        Shape of the PSF, and the wavelength.
+    `texture` is a sharp picture of the surface, (rows, cols), one texel per pixel; the noise of a
+    pixel is of full scale.
     """
     power, radius, across = _spectrum(texture, window_px)
     lenses = [optics.lens(camera) for camera in (0, 1)]

@@ -257,14 +257,7 @@ def box_m(
 ) -> tuple[float, float, float]:
     """Width, height and length of the box around lenses and sensors.
 
-    Parameters
-    ----------
-    optics
-        Optics of the camera.
-    sensor_px
-        Rows and columns of a sensor.
-    lens_m
-        Diameter and length of a lens.
+    `lens_m` is the diameter and length of a lens, `sensor_px` rows and columns of one sensor.
     """
     rows_m, cols_m = (optics.pixel_pitch_m * size for size in sensor_px)
     diameter_m, length_m = lens_m

@@ -60,17 +60,7 @@ class Parts:
     lenses: tuple[StockLens, ...]
 
     def camera(self, candidates: Candidates, place: int, name: str = "design") -> Camera:
-        """Camera of one candidate.
-
-        Parameters
-        ----------
-        candidates
-            Cameras.
-        place
-            Index of the one.
-        name
-            Its name.
-        """
+        """Camera of the candidate at `place`."""
         sensor = self.sensors[int(candidates.sensor[place])]
         lens = self.lenses[int(candidates.lens[place])] if candidates.lens[place] >= 0 else None
         middle, apart = candidates.middle_dpt[place], candidates.apart_dpt[place]
@@ -192,10 +182,7 @@ class Judge:
         per_dpt = sensor_m * aperture / pitch
         defocus = 1 / depths - candidates.middle_dpt[column]
         half_apart = (0.5 * per_dpt * candidates.apart_dpt)[column]
-        radii = (
-            per_dpt[column] * defocus - half_apart,
-            per_dpt[column] * defocus + half_apart,
-        )
+        radii = (per_dpt[column] * defocus - half_apart, per_dpt[column] * defocus + half_apart)
         cutoff = 2 * aperture * pitch / (WAVELENGTH_M * sensor_m)
         disparity_dpt = sensor_m / pitch * candidates.baseline_m
         # alpha over the disparity per dioptre, as `table.defocus_slope_px`.

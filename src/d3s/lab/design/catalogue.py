@@ -72,23 +72,11 @@ class Catalogue:
     lenses: tuple[StockLens, ...]
 
     def sensor(self, name: str) -> ImageSensor:
-        """Sensor of a name.
-
-        Raises
-        ------
-        InputError
-            If there is none, with the names that there are.
-        """
+        """Sensor of a name; an InputError with the names that there are if there is none."""
         return _found(name, self.sensors, "sensor")
 
     def lens(self, name: str) -> StockLens:
-        """Lens of a name.
-
-        Raises
-        ------
-        InputError
-            If there is none, with the names that there are.
-        """
+        """Lens of a name; an InputError with the names that there are if there is none."""
         return _found(name, self.lenses, "lens")
 
 

@@ -51,17 +51,7 @@ class ErrorModel:
     def density(
         self, errors: FitErrors, noise_sigma: ArrayLike, disparity_px: ArrayLike
     ) -> FloatArray:
-        """Share of the textured pixels that keep a depth, 0 to 1.
-
-        Parameters
-        ----------
-        errors
-            Computed errors of the fit.
-        noise_sigma
-            Noise of a pixel.
-        disparity_px
-            Disparity at which they are.
-        """
+        """Share of the textured pixels that keep a depth, 0 to 1."""
         half = np.maximum(_HALF_PX, _HALF_PER_PX * np.square(disparity_px))
         stated = errors.stated_px(noise_sigma) / (self.density_limit * half)
         return np.asarray(1 / (1 + np.minimum(stated, 1e3) ** self.density_power))

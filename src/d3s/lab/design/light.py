@@ -62,15 +62,7 @@ class Light(Record):
         return bits
 
     def electrons(self, f_number: ArrayLike, pixel_pitch_m: ArrayLike) -> FloatArray:
-        """Electrons of a pixel that sees a white wall, at most `full_well_e`.
-
-        Parameters
-        ----------
-        f_number
-            Focal length over the diameter of the opening.
-        pixel_pitch_m
-            Side of a pixel; broadcasts with the f-number.
-        """
+        """Electrons of a pixel that sees a white wall, at most `full_well_e`."""
         number, pitch = np.broadcast_arrays(f_number, pixel_pitch_m)
         if self.illuminance_lx is None:
             return np.full(number.shape, self.full_well_e)
@@ -102,10 +94,7 @@ class Light(Record):
     def sensor(self, camera: Camera) -> Sensor:
         """Sensor of the twin with this noise.
 
-        Raises
-        ------
-        DesignError
-            If so little light reaches a pixel that the twin cannot simulate it.
+        Raises a DesignError if so little light reaches a pixel that the twin cannot simulate it.
         """
         if self.illuminance_lx is None:
             return Sensor(noise=self.noise, bits=self.bits)

@@ -163,22 +163,7 @@ def depth_limits(
 
 
 def transfer_function(lens: Lens, spread: Spread, wavelength_m: float) -> TransferFunction:
-    """Transfer function of one camera, of frequency (cycles/px) and depth (m).
-
-    Parameters
-    ----------
-    lens
-        Lens of the camera.
-    spread
-        Shape of the PSF.
-    wavelength_m
-        Wavelength of the light, for diffraction.
-
-    Raises
-    ------
-    InputError
-        If `spread` is unknown.
-    """
+    """Transfer function of one camera, of frequency (cycles/px) and depth (m)."""
     functions: dict[Spread, TransferFunction] = {
         "gaussian": lambda f, depth: psf.gaussian_otf(f, blur_sigma_px(depth, lens)),
         "disk": lambda f, depth: psf.disk_otf(f, blur_radius_px(depth, lens)),

@@ -160,11 +160,7 @@ def predict(
         found.append(window_errors(picture, float(depth), plan).means)
         bounds.append(
             texture_bound(
-                picture,
-                float(depth),
-                optics,
-                window_px=plan.windows_px[-1],
-                noise_sigma=noise,
+                picture, float(depth), optics, window_px=plan.windows_px[-1], noise_sigma=noise
             )
         )
     errors = FitErrors(*(np.array(one) for one in zip(*found, strict=True)))
@@ -206,10 +202,7 @@ def checked_depths(
 ) -> FloatArray:
     """Depths, increasing; even in 1/depth over the reach if none are given.
 
-    Raises
-    ------
-    InputError
-        If they are not positive, finite and increasing.
+    Raises an InputError if they are not positive, finite and increasing.
     """
     if depths_m is None:
         near, far = reach_m
@@ -227,13 +220,7 @@ def checked_depths(
 
 
 def check_reach(camera: Camera, reach_m: tuple[float, float]) -> None:
-    """Refuse a camera that cannot see the depths of its reach.
-
-    Raises
-    ------
-    DesignError
-        Naming the rule that is broken.
-    """
+    """Refuse a camera that cannot see the depths of its reach, by a DesignError with the rule."""
     optics = camera.optics
     rows, cols = camera.view_px
     near, far = reach_m
@@ -277,16 +264,7 @@ def working_range_m(
 ) -> tuple[float, float] | None:
     """Longest interval of depths whose error is below a wish; ends are interpolated.
 
-    Parameters
-    ----------
-    depth_m
-        Depths, increasing.
-    mae_m
-        Mean absolute error at each; NaN where there is no depth.
-    density
-        Share of the textured pixels with a depth.
-    wish
-        Largest error.
+    Errors are NaN where there is no depth; `density` is the share of the textured pixels with one.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         over = np.log(mae_m / wish.limit_m(depth_m))

@@ -80,13 +80,7 @@ class Search:
     tried: int  # number of cameras
 
     def predictions(self, light: Light, wall: Wall) -> list[Prediction]:
-        """Full predictions of the answers over the reach of the wish.
-
-        Parameters
-        ----------
-        light, wall
-            Noise and texture.
-        """
+        """Full predictions of the answers over the reach of the wish."""
         return [
             predict(one.camera, reach_m=self.wish.reach_m, light=light, wall=wall)
             for one in self.answers
@@ -141,13 +135,7 @@ def search(
 
 
 def judge_of(wish: Wish, given: Given, light: Light, wall: Wall) -> Judge:
-    """Judge of cameras for a wish.
-
-    Parameters
-    ----------
-    wish, given, light, wall
-        As for `search`.
-    """
+    """Judge of cameras for a wish."""
     table, contrast = _table(wall)
     return Judge(
         parts=Parts(given.sensors or load_catalogue().sensors, given.lenses),
@@ -174,19 +162,7 @@ def _table(wall: Wall) -> tuple[ErrorTable, float]:
 
 
 def draw(judge: Judge, given: Given, count: int, rng: np.random.Generator) -> Candidates:
-    """Draw cameras at random over all that is not given.
-
-    Parameters
-    ----------
-    judge
-        Conditions, with the sensors and lenses to choose from.
-    given
-        Values that are not to be chosen.
-    count
-        Number of cameras.
-    rng
-        Source of the random numbers.
-    """
+    """Draw cameras at random over all that is not given."""
 
     def log_uniform(ends: tuple[float, float]) -> Array:
         low, high = np.log(ends)
@@ -393,17 +369,7 @@ class _Seeker:
         self._good.append((candidates.take(places), merits.take(places)))
 
     def answer(self, goal: str, found: Candidates, merits: Merits, place: int) -> Answer:
-        """Camera of one candidate, as an answer.
-
-        Parameters
-        ----------
-        goal
-            What it is best at.
-        found, merits
-            Cameras and their figures.
-        place
-            Index of the one.
-        """
+        """Camera of one candidate, as an answer that is best at a goal."""
         parts = self._judge.parts
         lens = int(found.lens[place])
         return Answer(

@@ -16,15 +16,7 @@ _TRIES = 3
 
 
 def frames_per_second(camera: Camera, reach_m: tuple[float, float]) -> float:
-    """Frames per second, from the time of a piece of a view with all depths of the reach.
-
-    Parameters
-    ----------
-    camera
-        Camera on paper.
-    reach_m
-        Depths to search.
-    """
+    """Frames per second, from the time of a piece of a view with all depths of the reach."""
     rows, cols = camera.view_px
     largest = int(np.ceil(float(camera.optics.disparity_px(reach_m[0]))))
     shape = min(rows, _ROWS_PX), min(cols, max(_COLS_PX, 2 * largest))

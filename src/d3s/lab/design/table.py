@@ -76,16 +76,8 @@ class ErrorTable:
     ) -> FitErrors:
         """Errors at blur radii and cut-offs, which broadcast; ends of the table hold beyond it.
 
-        Parameters
-        ----------
-        radius_px
-            Signed blur radii of the left and the right view.
-        cutoff
-            Cut-off frequency of the lenses, in cycles/px.
-        slope_px
-            Result of `defocus_slope_px`.
-        contrast
-            Contrast of the texture over that of the table.
+        Radii are signed, of the left and the right view; the cut-off of the lenses is in cycles/px;
+        the slope is that of `defocus_slope_px`; contrast is over that of the table.
         """
         left, right, ends = np.broadcast_arrays(*radius_px, cutoff)
         scale = scale_of(left, right)
@@ -96,10 +88,7 @@ class ErrorTable:
             if here.any():
                 places = [
                     np.interp(value[here], axis, np.arange(len(axis)))
-                    for value, axis in (
-                        (mean, axes.radius_px),
-                        (difference, axes.difference_px),
-                    )
+                    for value, axis in ((mean, axes.radius_px), (difference, axes.difference_px))
                 ]
                 logs = np.log(axes.cutoff)
                 places.append(np.interp(np.log(ends[here]), logs, np.arange(logs.size)))
@@ -166,16 +155,7 @@ def build_table(
 ) -> ErrorTable:
     """Tabulate the errors of the fit on a texture that looks alike at every distance.
 
-    Parameters
-    ----------
-    wall
-        Texture.
-    axes
-        Values to tabulate, by scale.
-    side_px
-        Side of the picture that is fitted.
-    progress
-        Called with the number of finished cells, and of all.
+    `progress` is called with the number of finished cells, and of all.
     """
     total = sum(int(np.prod([len(axis) for axis in one])) for one in axes.values())
     done = 0

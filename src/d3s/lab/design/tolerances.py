@@ -239,16 +239,8 @@ def calibrated_error_m(
 ) -> FloatArray:
     """Mean absolute error at each depth after a calibration, in metres.
 
-    Parameters
-    ----------
-    prediction
-        Result of `predict`.
-    cause
-        One of `causes`. What happens after the calibration counts in full.
-    amount
-        Of the cause, in its unit.
-    left_px
-        Disparity that the calibration leaves.
+    What happens after the calibration counts in full. The calibration leaves `left_px` of
+    disparity.
     """
     shift_m = 0.0 * prediction.depth_m
     if cause.is_later:
@@ -306,17 +298,6 @@ def error_before_m(
     """Mean absolute error at depths of an estimator that takes the camera as designed, in metres.
 
     It is infinite where no depth is found.
-
-    Parameters
-    ----------
-    prediction
-        Result of `predict`.
-    cause
-        One of `causes`.
-    amount
-        Of the cause, in its unit.
-    depths_m
-        Depths.
     """
     found = [
         [_one_before_m(prediction, one, float(depth)) for depth in depths_m]
@@ -365,12 +346,7 @@ def blur_ratio(prediction: Prediction, change_dpt: tuple[float, float]) -> Float
 
     It is infinite where so much blur is beyond what the table knows, and little would be found.
 
-    Parameters
-    ----------
-    prediction
-        Result of `predict`.
-    change_dpt
-        Change of the vergence in focus of the left and the right lens.
+    `change_dpt` is that of the vergence in focus of the left and the right lens.
     """
     if change_dpt == (0.0, 0.0):
         return np.ones_like(prediction.depth_m)

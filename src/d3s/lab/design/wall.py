@@ -120,17 +120,9 @@ class Wall(Record):
 def natural_texture(contrast: float, slope: float, side_px: int, seed: int) -> FloatArray:
     """Random texture whose power falls with frequency, without its mean; (side, side), read-only.
 
-    Parameters
-    ----------
-    contrast
-        Standard deviation from one cycle in 31 px to half a cycle per pixel, of full scale. The
-        texture has coarser detail besides.
-    slope
-        Exponent of the fall of the power; 2 is scale-invariant, as natural images are.
-    side_px
-        Side of the picture.
-    seed
-        Seed of the phases.
+    Contrast is the standard deviation from one cycle in 31 px to half a cycle per pixel, of full
+    scale; the texture has coarser detail besides. A slope of 2 is scale-invariant, as natural
+    images are.
     """
     radius = np.hypot(np.fft.fftfreq(side_px)[:, np.newaxis], np.fft.rfftfreq(side_px))
     white = np.fft.rfft2(np.random.default_rng(seed).standard_normal((side_px, side_px)))

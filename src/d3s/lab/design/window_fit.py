@@ -109,21 +109,9 @@ def window_errors(
 ) -> WindowErrors:
     """Errors of the largest windows of the fit on a plane with a texture.
 
-    Parameters
-    ----------
-    texture
-        Sharp picture of the plane, (rows, cols), at one texel per pixel of the camera; at least
-        128 x 128.
-    depth_m
-        Depth of the plane, in metres.
-    plan
-        Camera and options, from `d3s.estimate.joint.plan.make_plan`.
-    lenses
-        Optics that blur the views, if they are not those of the plan, as before a calibration.
-    rows_px
-        Rows by which the right view is lower, as before a calibration.
-    diffraction
-        Shape of the PSF, and the wavelength.
+    `texture` is a sharp picture of the plane at one texel per pixel, at least 128 x 128. Before a
+    calibration, `lenses` blur the views otherwise than those of the plan, and the right view is
+    `rows_px` lower.
     """
     from scipy import fft  # here, to keep `import d3s` fast
 
@@ -201,19 +189,7 @@ def _filters(shape: tuple[int, ...], scale: int, smoothing_px: float) -> _Filter
 def transfer_at(
     radius: FloatArray, lens: Lens, depth_m: float, diffraction: Diffraction
 ) -> FloatArray:
-    """Transfer function of a lens at frequencies, interpolated in a table of it.
-
-    Parameters
-    ----------
-    radius
-        Frequencies, in cycles/px.
-    lens
-        Lens.
-    depth_m
-        Depth of the point.
-    diffraction
-        Shape of the PSF, and the wavelength.
-    """
+    """Transfer function of a lens at frequencies, interpolated in a table of it."""
     if lens.aperture_radius_m == 0:
         return np.ones_like(radius)
     table_at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)

@@ -80,14 +80,7 @@ class MethodCall:
     def flag_invalid(self, flags: Flags, disparity_px: FloatArray, radius_px: int) -> None:
         """Set INVALID_INPUT in place near NaN pixels of the left view and of the match.
 
-        Parameters
-        ----------
-        flags
-            Flags (rows, cols), changed in place.
-        disparity_px
-            Disparity (rows, cols) in px; NaN counts as 0.
-        radius_px
-            Distance in px up to which a NaN pixel affects the result.
+        A NaN pixel affects results up to `radius_px` from it; NaN in `disparity_px` counts as 0.
         """
         left, right = (dilate(~np.isfinite(view), radius_px) for view in self.views)
         flags[left] |= np.uint16(Flag.INVALID_INPUT)
@@ -108,22 +101,12 @@ class MethodCall:
 
         Disparity that the lenses add, if the calibration of the rig knows it, is subtracted before.
 
-        Parameters
-        ----------
-        flags, confidence
-            As for `finish`.
-        disparity_px
-            Disparity (rows, cols) in px, NaN where there is none.
-        sigma_px
-            Standard deviation of disparity in px: one value, or (rows, cols).
+        `sigma_px` is one value, or (rows, cols); `disparity_px` is NaN where there is none.
         """
         optics = self.rig.optics
         depth_m = optics.depth_m(disparity_px - self._lens_disparity_px(disparity_px))
         sigma_m = depth_error_m(
-            sigma_px,
-            depth_m,
-            focal_length_px=optics.focal_length_px,
-            baseline_m=optics.baseline_m,
+            sigma_px, depth_m, focal_length_px=optics.focal_length_px, baseline_m=optics.baseline_m
         )
         return self.finish(flags, depth_m, sigma_m, confidence)
 
@@ -141,17 +124,8 @@ class MethodCall:
     ) -> DepthMap:
         """Result with NaN depth exactly where a flag is set.
 
-        Parameters
-        ----------
-        flags
-            Reasons for no depth (rows, cols). Pixels without a flag whose depth or sigma is not
-            finite get INCONSISTENT, in place.
-        depth_m
-            Depth (rows, cols) in metres.
-        sigma_m
-            Standard deviation of depth (rows, cols) in metres.
-        confidence
-            Confidence (rows, cols), clipped to 0..1; NaN becomes 0.
+        `flags` are reasons for no depth. Pixels without one whose depth or sigma is not finite get
+        INCONSISTENT, in place. Confidence is clipped to 0..1; NaN becomes 0.
         """
         is_finite = np.isfinite(depth_m) & np.isfinite(sigma_m)
         flags[~is_finite & (flags == 0)] |= np.uint16(Flag.INCONSISTENT)

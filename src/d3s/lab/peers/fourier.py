@@ -28,17 +28,7 @@ class PaddedFft(NamedTuple):
     def with_margin(
         cls, shape: tuple[int, int], margin_y_px: float, margin_x_px: float
     ) -> "PaddedFft":
-        """Transform with a margin of the given size on each side.
-
-        Parameters
-        ----------
-        shape
-            Rows and columns of the frame.
-        margin_y_px
-            Rows to add: the radius of the widest blur.
-        margin_x_px
-            Columns to add: the radius of the widest blur and the largest shift.
-        """
+        """Transform with a margin on each side: the widest blur; along x plus the largest shift."""
         from scipy.fft import next_fast_len  # importing scipy takes longer than the rest of d3s
 
         margin = int(np.ceil(margin_y_px)), int(np.ceil(margin_x_px))

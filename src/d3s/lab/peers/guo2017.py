@@ -119,15 +119,7 @@ class Guo2017Options(MatchingOptions):
 def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Options) -> DepthMap:
     """Align the views, then divide the Laplacian of their mean by their difference.
 
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-
-    Raises
-    ------
-    InputError
-        When both views have the same blur at all depths.
+    Raises an InputError when both views have the same blur at all depths.
     """
     if rig.optics.alpha_px2_m == 0:
         raise InputError(

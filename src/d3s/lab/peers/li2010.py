@@ -101,13 +101,7 @@ class Li2010Options(SearchOptions):
 
 
 def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options) -> DepthMap:
-    """Equalise the blur at each depth, compare the views, and choose a smooth depth map.
-
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-    """
+    """Equalise the blur at each depth, compare the views, and choose a smooth depth map."""
     return estimate_by_search(MethodCall("li2010", (left, right), rig, options), _search)
 
 
@@ -177,19 +171,8 @@ def aggregate_costs(
 ) -> CostVolume:
     """Sum of the path costs from the left, the right, above and below (Hirschmüller, 2008).
 
-    Parameters
-    ----------
-    costs
-        Cost volume (rows, cols, disparities).
-    small, large
-        Penalties on a step of one disparity and of more, after the shift of the costs.
-    shift_bits
-        Low bits of the costs to drop, so that the sums fit into 16 bits.
-
-    Returns
-    -------
-    CostVolume
-        Aggregated costs (rows, cols, disparities).
+    `small` and `large` are penalties on a step of one disparity and of more, after `shift_bits` low
+    bits of the costs were dropped, so that the sums fit into 16 bits.
     """
     total = np.zeros_like(costs)
     transposed, sums = costs.swapaxes(0, 1), total.swapaxes(0, 1)
@@ -204,10 +187,7 @@ def aggregate_costs(
 
 
 def _extend_path(
-    costs: NDArray[np.uint16],
-    path: NDArray[np.uint16] | None,
-    small: np.uint16,
-    large: np.uint16,
+    costs: NDArray[np.uint16], path: NDArray[np.uint16] | None, small: np.uint16, large: np.uint16
 ) -> NDArray[np.uint16]:
     """Path costs of the next line (pixels, disparities) from the costs of the line before."""
     if path is None:

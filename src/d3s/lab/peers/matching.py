@@ -78,16 +78,7 @@ class DisparityGrid(NamedTuple):
     ) -> "DisparityGrid | None":
         """Grid over a range of depths; None if fewer than three disparities fit into the frame.
 
-        Parameters
-        ----------
-        optics
-            Optics that convert depth to disparity.
-        range_m
-            Nearest and farthest depth in metres.
-        step_px
-            Distance of two disparities in px; all are whole multiples of it.
-        cols
-            Columns of a view; disparities stay below it.
+        All disparities are whole multiples of the step, and below `cols`, the columns of a view.
         """
         nearest_px, farthest_px = (float(one) for one in optics.disparity_px(range_m))
         # Disparities at or beyond infinity have no depth and so no blur: stay half way before it.
@@ -108,13 +99,7 @@ class Parabola(NamedTuple):
 
     @classmethod
     def through(cls, before: ArrayLike, middle: ArrayLike, after: ArrayLike) -> "Parabola":
-        """Fit three costs one step apart; NaN where they are not convex.
-
-        Parameters
-        ----------
-        before, middle, after
-            Costs of any shape; `middle` is the smallest.
-        """
+        """Fit three costs one step apart, the middle one the least; NaN where not convex."""
         first, mid, last = (np.asarray(one, dtype=np.float64) for one in (before, middle, after))
         curvature = 0.5 * (first + last) - mid
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -214,14 +199,7 @@ def block_match(
     The mean of each view over the window is subtracted first, which removes vignetting. The
     subpixel part is from a parabola; the first and last disparity of the grid have none.
 
-    Parameters
-    ----------
-    left, right
-        Views (rows, cols).
-    grid
-        Whole disparities to try.
-    window_px
-        Side of the window in px, odd.
+    `grid` has whole disparities; the window is odd.
     """
     first, second = (
         np.asarray(view - box_mean(view, window_px), dtype=np.float32) for view in (left, right)
@@ -277,18 +255,8 @@ def flag_matches(
 ) -> Flags:
     """Flags (rows, cols): border, texture, range, left-right check, confidence, invalid input.
 
-    Parameters
-    ----------
-    call
-        Call with its views and its `MatchingOptions`.
-    left
-        Left view of the normalised pair (rows, cols).
-    found
-        Disparities of the matcher.
-    window_px
-        Side of the matching window in px.
-    radius_px
-        Radius in px of all filters before the window: how far a NaN pixel spreads beyond it.
+    `left` is the left view of the normalised pair. `radius_px` is that of all filters before the
+    window: as far as a NaN pixel spreads beyond it.
     """
     options = call.options
     flags = np.zeros(call.shape, dtype=np.uint16)

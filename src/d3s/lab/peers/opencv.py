@@ -180,15 +180,7 @@ class BmOptions(OpencvOptions):
 def estimate_sgbm(left: Image, right: Image, rig: Rig, options: SgbmOptions) -> DepthMap:
     """Semi-global matching: Birchfield-Tomasi costs in blocks, aggregated along several paths.
 
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-
-    Raises
-    ------
-    InputError
-        When the depth range needs disparities beyond 2000 px.
+    Raises an InputError when the depth range needs disparities beyond 2000 px.
     """
     return _estimate(MethodCall("sgbm", (left, right), rig, options), _make_sgbm)
 
@@ -196,15 +188,7 @@ def estimate_sgbm(left: Image, right: Image, rig: Rig, options: SgbmOptions) -> 
 def estimate_bm(left: Image, right: Image, rig: Rig, options: BmOptions) -> DepthMap:
     """Block matching: the smallest sum of absolute differences, without smoothing.
 
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-
-    Raises
-    ------
-    InputError
-        When the depth range needs disparities beyond 2000 px.
+    Raises an InputError when the depth range needs disparities beyond 2000 px.
     """
     return _estimate(MethodCall("bm", (left, right), rig, options), _make_bm)
 

@@ -136,13 +136,7 @@ class _WindowShifts(NamedTuple):
 
 
 def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -> DepthMap:
-    """Place windows by block matching, and measure the remaining shift by phase correlation.
-
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-    """
+    """Place windows by block matching, and measure the remaining shift by phase correlation."""
     call = MethodCall("phase", (left, right), rig, options)
     pair = normalise_pair(call.views)
     if pair is None:

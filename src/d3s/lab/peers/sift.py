@@ -135,13 +135,7 @@ class _Matches(NamedTuple):
 
 
 def estimate_sift(left: Image, right: Image, rig: Rig, options: SiftOptions) -> DepthMap:
-    """Match the keypoints of both views along their rows.
-
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-    """
+    """Match the keypoints of both views along their rows."""
     import cv2
 
     call = MethodCall("sift", (left, right), rig, options)

@@ -93,13 +93,7 @@ class Takeda2013Options(SearchOptions):
 def estimate_takeda2013(
     left: Image, right: Image, rig: Rig, options: Takeda2013Options
 ) -> DepthMap:
-    """Deconvolve both views at each depth, blur the scene again, and compare.
-
-    Parameters
-    ----------
-    left, right, rig, options
-        As for `d3s.estimate`, checked; the views are float32, NaN where there is no value.
-    """
+    """Deconvolve both views at each depth, blur the scene again, and compare."""
     return estimate_by_search(MethodCall("takeda2013", (left, right), rig, options), _search)
 
 

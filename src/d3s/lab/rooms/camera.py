@@ -33,21 +33,9 @@ class ThinLensCamera(NamedTuple):
 
 
 def thin_lens_camera(view: View, shape: tuple[int, int], margin_px: int) -> ThinLensCamera:
-    """Camera of one view of a rig without mounting errors.
+    """Camera of one view of a rig without mounting errors, with a margin on each side of the frame.
 
-    Parameters
-    ----------
-    view
-        View of the rig.
-    shape
-        Rows and columns of the frame.
-    margin_px
-        Pixels to render beyond each side of the frame.
-
-    Raises
-    ------
-    SceneError
-        If the lens is focused at infinity or beyond.
+    Raises a SceneError if the lens is focused at infinity or beyond.
     """
     optics = view.optics
     focus_m = optics.focus_distances_m[view.camera]

@@ -37,24 +37,12 @@ class RenderScene:
         self._scene = self._mi.load_dict({"type": "scene", **named})
 
     def light(
-        self,
-        camera: ThinLensCamera,
-        samples: int,
-        seed: int,
-        progress: Progress | None = None,
+        self, camera: ThinLensCamera, samples: int, seed: int, progress: Progress | None = None
     ) -> Image:
         """Light on the film, `PER_PIXEL` values along each axis of a pixel.
 
-        Parameters
-        ----------
-        camera
-            Camera.
-        samples
-            Light paths per pixel, rounded up to 16 times a square.
-        seed
-            Seed of the paths.
-        progress
-            Called with the number of rows of the film that are done, and of all.
+        `samples` are light paths per pixel, rounded up to 16 times a square. `progress` is called
+        with the number of rows of the film that are done, and of all.
         """
         each = paths_per_place(samples)
         rows, cols = PER_PIXEL * camera.part.rows, PER_PIXEL * camera.part.cols

@@ -20,12 +20,7 @@ LLVM_PATH = "DRJIT_LIBLLVM_PATH"
 _FAST, _PLAIN = "llvm_ad_mono", "scalar_rgb"
 _LLVM_NUMBERS = range(16, 30)
 _LLVM_FOLDER = "/usr/lib/llvm-{}/lib"
-_FOLDERS = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/lib",
-)
+_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
 
 
 def check_installed() -> None:
@@ -37,26 +32,14 @@ def check_installed() -> None:
 
 
 def mitsuba_version() -> str:
-    """Version of the installed Mitsuba.
-
-    Raises
-    ------
-    InputError
-        If Mitsuba is not installed.
-    """
+    """Version of the installed Mitsuba; an InputError if there is none."""
     check_installed()
     return version("mitsuba")
 
 
 @cache
 def load_mitsuba() -> Any:
-    """Module of Mitsuba, with the fastest variant that this machine has.
-
-    Raises
-    ------
-    InputError
-        If Mitsuba is not installed.
-    """
+    """Module of Mitsuba, with the fastest variant of this machine; an InputError without it."""
     check_installed()
     path = llvm_path()
     if path:

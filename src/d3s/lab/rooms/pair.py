@@ -72,18 +72,8 @@ def render_layout(
 ) -> Pair:
     """Render both views of any layout, in units of its lamps.
 
-    Parameters
-    ----------
-    layout
-        Solids and lamps.
-    shape
-        Rows and columns of a view.
-    samples
-        Light paths per pixel.
-    seed
-        Seed of the paths: another one gives other noise.
-    rig, progress
-        As for `render_room`.
+    `samples` are light paths per pixel; another `seed` of the paths gives other noise. `progress`
+    is called as for `render_room`.
     """
     views = perfect_views(rig.optics, shape)
     cameras = [thin_lens_camera(view, shape, DECIMATION_MARGIN_PX) for view in views]

@@ -115,17 +115,7 @@ Solid = Quad | Cylinder | Sphere | Stone
 
 
 def box(centre: FloatArray, halves: FloatArray, paint: Paint) -> list[Quad]:
-    """Return the six sides of a box.
-
-    Parameters
-    ----------
-    centre
-        (3,) centre of the box.
-    halves
-        (3, 3) rows, from the centre to the middles of three sides, at right angles.
-    paint
-        Paint of all sides.
-    """
+    """Return the six sides of a box; rows of `halves` lead from its centre to three of them."""
     return [
         Quad(centre + sign * halves[i], halves[i - 2], halves[i - 1], paint)
         for i in range(3)

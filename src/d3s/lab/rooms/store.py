@@ -41,20 +41,7 @@ _MODULES = (
 
 
 def stored_path(room: Room, rig: Rig, folder: str | os.PathLike[str]) -> Path:
-    """File of a rendered room in a folder, whether it exists or not.
-
-    Parameters
-    ----------
-    room, rig
-        Room and camera.
-    folder
-        Folder of rendered pairs.
-
-    Raises
-    ------
-    InputError
-        If Mitsuba is not installed.
-    """
+    """File of a rendered room in a folder, whether it exists or not; an InputError without Mitsuba."""
     key = {
         "room": room.model_dump(mode="json"),
         "optics": rig.optics.model_dump(mode="json"),

@@ -137,19 +137,7 @@ class BlurredLayer(NamedTuple):
 
 
 def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> BlurredLayer:
-    """Blur and shift a sheet.
-
-    Parameters
-    ----------
-    sheet
-        Sharp layer, with its blur radius and shift.
-    frame
-        Pixels of the view to keep.
-    lens
-        Lens of the view.
-    blur_model
-        Shape of a blurred point.
-    """
+    """Blur and shift a sheet, on the pixels of `frame`."""
     canvas = sheet.canvas
     whole = (int(np.floor(sheet.shift_px[0])), int(np.floor(sheet.shift_px[1])))
     part = (sheet.shift_px[0] - whole[0], sheet.shift_px[1] - whole[1])

@@ -40,21 +40,8 @@ def fill_hidden(
     source, depth is constant. Depth is also continued where the layer is absent, so that an edge
     has a depth on both sides.
 
-    Parameters
-    ----------
-    colour
-        (rows, cols) image, changed in place.
-    depth
-        (rows, cols) disparity or depth, changed in place.
-    state
-        (rows, cols) HIDDEN, SOURCE, KNOWN or ABSENT; changed in place.
-    reach_px
-        Largest distance from a source, (rows, cols); EVERYWHERE for no limit.
-
-    Returns
-    -------
-    ndarray
-        (rows, cols) pixels that were filled.
+    Nothing is farther from its source than `reach_px` (rows, cols). `state` has HIDDEN, SOURCE,
+    KNOWN or ABSENT for each pixel, and is changed too. Returns the pixels that were filled.
     """
     reach_y, reach_x = reach_px
     run_over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
@@ -152,13 +139,7 @@ _PINHOLE_STEP_PX = 4.0
 
 
 def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
-    """Depth map in metres as float64.
-
-    Raises
-    ------
-    SceneError
-        If the shape differs from the image's, or a value is not a depth.
-    """
+    """Depth map in metres as float64; a SceneError if it does not fit the image or is no depth."""
     if depth.shape != image.shape:
         raise SceneError(
             f"depth_m has shape {depth.shape} and image has {image.shape}. Both must be the same."
@@ -182,23 +163,9 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
 def sheets_of_depth_map(
     image: Image, depth_m: FloatArray, views: tuple[View, View], extra_px: float = 0.0
 ) -> tuple[list[Sheet], list[Sheet]]:
-    """Sheets of both views, front to back.
+    """Sheets of both views, front to back; a SceneError if the blur is too large for the image.
 
-    Parameters
-    ----------
-    image
-        (rows, cols) sharp image, full scale 1.
-    depth_m
-        (rows, cols) depth of each pixel, in metres.
-    views
-        Left and right view.
-    extra_px
-        Distance that light gets beyond the blur of a perfect lens, for the margin of each sheet.
-
-    Raises
-    ------
-    SceneError
-        If the blur is too large for the image.
+    Light gets `extra_px` beyond the blur of a perfect lens, for the margin of each sheet.
     """
     frame = Window.frame((image.shape[0], image.shape[1]))
     is_plane = float(np.ptp(depth_m)) == 0

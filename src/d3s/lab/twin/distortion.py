@@ -74,14 +74,7 @@ def largest_shift_px(distortion: Distortion, window: Window) -> float:
 def distort(image: Image, distortion: Distortion, window: Window) -> Image:
     """Image as the lens draws it; beyond its border, its outermost pixels are repeated.
 
-    Parameters
-    ----------
-    image
-        (rows, cols) image without distortion.
-    distortion
-        Distortion of the view.
-    window
-        Pixels of the view that the image holds, and that are filled.
+    `window` are the pixels of the view that the image holds, and that are filled.
     """
     before, behind = BEFORE + 1, TAPS - BEFORE
     padded = np.ascontiguousarray(np.pad(image, (before, behind), mode="edge"))
@@ -96,14 +89,7 @@ def nearest_pixels(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows and columns in `source` nearest to the undistorted places of the pixels of `window`.
 
-    Parameters
-    ----------
-    distortion
-        Distortion of the view.
-    window
-        Pixels to fill.
-    source
-        Pixels that are there to be read; places beyond it are clamped to it.
+    Places beyond `source` are clamped to it.
     """
     x, y = undistorted_places(distortion, window)
     rows = np.clip(np.rint(y).astype(np.int64) - source.row, 0, source.rows - 1)

@@ -110,17 +110,7 @@ def perfect_views(optics: Optics, shape: tuple[int, int]) -> tuple[View, View]:
 def mounted_views(
     optics: Optics, shape: tuple[int, int], mounts: tuple[Mount, Mount]
 ) -> tuple[View, View]:
-    """Left and right view of a rig with mounting errors.
-
-    Parameters
-    ----------
-    optics
-        Optics of the rig.
-    shape
-        Rows and columns of the frame; the designed axes are at its centre.
-    mounts
-        Mounting errors of the left and the right lens.
-    """
+    """Left and right view of a rig with mounting errors; designed axes are at the frame centre."""
     axis_px = ((shape[1] - 1) / 2, (shape[0] - 1) / 2)
     left, right = (
         View(optics=optics, camera=camera, axis_px=axis_px, mount=mount)
@@ -262,17 +252,7 @@ class PlaneInSpace(NamedTuple):
 
 
 def pixel_matrix(plane: PlaneInSpace, view: View, reference: View) -> FloatArray:
-    """3x3 homography between the pixels at which two views see the same point of a plane.
-
-    Parameters
-    ----------
-    plane
-        Plane in space.
-    view
-        View to map from.
-    reference
-        View to map to.
-    """
+    """3x3 homography from pixels of `view` to those at which `reference` sees the same point."""
     return np.asarray(
         np.linalg.solve(plane.surface_matrix(reference), plane.surface_matrix(view)),
         dtype=np.float64,
@@ -306,21 +286,8 @@ class BentSurface(NamedTuple):
 def bent_surface(plane: PlaneInSpace, bend: Bend, view: View, window: Window) -> BentSurface:
     """Bent plane over the pixels of a window.
 
-    Parameters
-    ----------
-    plane
-        Plane that touches the surface on the axis of the left camera.
-    bend
-        Bend of the surface.
-    view
-        View that sees it.
-    window
-        Pixels of the view.
-
-    Raises
-    ------
-    SceneError
-        If the ray of a pixel misses the surface, or meets it at the horizon.
+    `plane` touches the surface on the axis of the left camera. Raises a SceneError if the ray of a
+    pixel misses the surface, or meets it at the horizon.
     """
     ones = np.ones(window.shape)
     pixels = np.stack([window.col_numbers * ones, window.row_numbers[:, np.newaxis] * ones, ones])
@@ -351,12 +318,7 @@ def bent_surface(plane: PlaneInSpace, bend: Bend, view: View, window: Window) ->
 def flat_window(plane: PlaneInSpace, bend: Bend, view: View, window: Window) -> Window:
     """Window of the plane without bend that a window of the bent one sees.
 
-    Parameters
-    ----------
-    plane, bend, view
-        As for `bent_surface`, which also has the exception.
-    window
-        Pixels of the view. Those on its border see the outermost points.
+    Pixels on the border of the window see the outermost points.
     """
     last_row, last_col = window.row + window.rows - 1, window.col + window.cols - 1
     lines = [

@@ -66,19 +66,8 @@ def sort_front_to_back(
     If two layers intersect, the nearer part of one is added as a layer of its own. The whole layer
     stays behind the other, so that it shows through holes without a seam.
 
-    Parameters
-    ----------
-    placed
-        Layers in any order.
-    optics
-        Optics of the rig.
-    shape
-        Rows and columns of the masks.
-
-    Raises
-    ------
-    SceneError
-        If there is no such order (layers that overlap in a circle), or too many intersections.
+    Raises a SceneError if there is no such order (layers that overlap in a circle), or too many
+    intersections.
     """
     if len(placed) == 1:
         return placed
@@ -193,19 +182,8 @@ def placed_layers(
 ) -> list[PlacedLayer]:
     """Layers with their masks read, from front to back.
 
-    Parameters
-    ----------
-    layers
-        Layers in any order; at least one has no mask.
-    optics
-        Optics of the rig.
-    shape
-        Rows and columns of the masks, centred on the axis of a perfect left camera.
-
-    Raises
-    ------
-    SceneError
-        If every layer has a mask, a mask has another shape, or the layers have no order in depth.
+    Masks have `shape`, centred on the axis of a perfect left camera. Raises a SceneError if every
+    layer has a mask, a mask has another shape, or the layers have no order in depth.
     """
     placed = []
     for number, layer in enumerate(layers):
@@ -227,19 +205,8 @@ def sheets_of_layers(
 ) -> tuple[list[Sheet], list[Sheet]]:
     """Sheets of both views, front to back.
 
-    Parameters
-    ----------
-    placed
-        Layers from front to back, as `placed_layers` returns them.
-    views
-        Left and right view.
-    frames
-        Pixels of the left and of the right view to render.
-
-    Raises
-    ------
-    SceneError
-        If a plane reaches the horizon within a frame, or the blur is too large for the frame.
+    Raises a SceneError if a plane reaches the horizon within a frame, or the blur is too large for
+    the frame.
     """
     left, right = [], []
     for one in placed:
@@ -258,23 +225,8 @@ def sheets_of_view(
 ) -> list[Sheet]:
     """Sheets of one view, front to back; needs half the memory of `sheets_of_layers`.
 
-    Parameters
-    ----------
-    placed
-        Layers from front to back, as `placed_layers` returns them.
-    views
-        Left and right view: a photo without a width fills both.
-    frames
-        Pixels of the left and of the right view to render.
-    camera
-        View to return: 0 for left, 1 for right.
-    extra_px
-        Distance that light gets beyond the blur of a perfect lens, for the margin of each sheet.
-
-    Raises
-    ------
-    SceneError
-        If a plane reaches the horizon within a frame, or the blur is too large for the frame.
+    A photo without a width fills both views. Light gets `extra_px` beyond the blur of a perfect
+    lens, for the margin of each sheet. Raises the errors of `sheets_of_layers`.
     """
     sheets = []
     for one in placed:

@@ -27,12 +27,7 @@ from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
 from d3s.lab.twin.render import Front, add_edge_light, front_of, mark_edges, render_view
 from d3s.lab.twin.spots import fast_even, transfer
 from d3s.optics.lens import Lens
-from d3s.optics.wavefront import (
-    Aberrations,
-    overlap_share,
-    pixels_per_slope,
-    reach_px,
-)
+from d3s.optics.wavefront import Aberrations, overlap_share, pixels_per_slope, reach_px
 from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Image, Mask
 
@@ -75,15 +70,7 @@ class FieldLens:
         return (x - centre_x) / radius, (y - centre_y) / radius
 
     def blur_px(self, radius_px: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Tensor of signed blur radii, (3, ...), where the radius on the axis is `radius_px`.
-
-        Parameters
-        ----------
-        radius_px
-            Signed blur radius of points of this depth on the axis.
-        x, y
-            Pixels of the view.
-        """
+        """Tensor (3, ...) of signed blur radii in px, where that on the axis is `radius_px`."""
         lens = self.lens
         per_dpt = lens.reference_distance_m * lens.aperture_radius_m / lens.pixel_pitch_m
         along, mixed, down = per_dpt * self.errors.focus_dpt(*self.places(x, y))
@@ -94,26 +81,13 @@ class FieldLens:
     ) -> FloatArray:
         """Blur at pixels of the view, (3, pixels), without aberrations of higher order.
 
-        Parameters
-        ----------
-        radius_px
-            Signed blur radius on the axis, over the pixels of the view.
-        rows, cols
-            Pixels.
+        `radius_px` is the signed blur radius on the axis, over the pixels of the view.
         """
         x, y = cols.astype(np.float64), rows.astype(np.float64)
         return self.blur_px(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y, x, y)
 
     def aberrations(self, radius_px: Affine, x: float, y: float) -> Aberrations:
-        """Wavefront and pupil at a pixel of the view.
-
-        Parameters
-        ----------
-        radius_px
-            Signed blur radius on the axis, over the pixels of the view.
-        x, y
-            Pixel.
-        """
+        """Wavefront and pupil at a pixel of the view, for a blur radius on the axis."""
         errors = self.errors
         radius = np.asarray(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y)
         along, mixed, down = self.blur_px(radius, np.asarray(x), np.asarray(y))
@@ -154,17 +128,7 @@ class FieldLens:
 def field_lenses(
     lenses: tuple[LensErrors, LensErrors], views: tuple[View, View], blur_model: BlurModel
 ) -> tuple[FieldLens, FieldLens]:
-    """Left and right lens with their errors.
-
-    Parameters
-    ----------
-    lenses
-        Errors of the left and the right lens.
-    views
-        Left and right view.
-    blur_model
-        Shape of a blurred point.
-    """
+    """Left and right lens with their errors."""
     left, right = (
         FieldLens(
             errors=errors, lens=view.optics.lens(view.camera), blur_model=blur_model, view=view
@@ -203,16 +167,8 @@ def blur_over_field(
 ) -> BlurredLayer:
     """Blur a sheet, each point by the spot of its own place and depth.
 
-    Parameters
-    ----------
-    sheet
-        Layer on the pixels of the view, without a shift.
-    frame
-        Pixels of the view to fill.
-    field
-        Lens.
-    lit
-        (rows, cols) pixels of the frame that are needed; all by default.
+    The sheet is on the pixels of the view, without a shift. `lit` are the pixels of the frame that
+    are needed; all by default.
     """
     window = sheet.canvas.window
     kept = window.common(frame)
@@ -388,18 +344,8 @@ def render_through(
 ) -> Image:
     """Light on the sensor, (rows, cols) of the frame, before the lens takes any away.
 
-    Parameters
-    ----------
-    sheets
-        Layers of the view as a perfect lens draws them, front to back.
-    frame
-        Pixels of the view to fill.
-    field
-        Lens with its errors.
-    lit
-        (rows, cols) pixels that are needed; all by default.
-    edges
-        (rows, cols) pixels at which edges are corrected, as for `render_view`.
+    Sheets are those that a perfect lens draws, front to back. `lit` are the pixels that are needed,
+    all by default; `edges` those at which edges are corrected, as for `render_view`.
     """
     if field.spreads or field.distortion is not None:
         sheets = [distorted_sheet(sheet, field) for sheet in sheets]
@@ -427,19 +373,7 @@ def render_through(
 def front_through(
     sheets: list[Sheet], frame: Window, field: FieldLens, *, colour: bool = True
 ) -> Front:
-    """Sharp image and inverse depth that a lens draws, without its blur.
-
-    Parameters
-    ----------
-    sheets
-        Layers of the view as a perfect lens draws them, front to back.
-    frame
-        Pixels of the view to fill.
-    field
-        Lens with its errors.
-    colour
-        Whether the image is wanted.
-    """
+    """Sharp image, if wanted, and inverse depth that a lens draws, without its blur."""
     if field.distortion is None:
         return front_of(sheets, frame, colour=colour)
     margin = int(np.ceil(largest_shift_px(field.distortion, frame))) + 1
@@ -476,17 +410,8 @@ def lens_light(
 ) -> list[Image]:
     """Light behind both lenses, with glare and crosstalk.
 
-    Parameters
-    ----------
-    images
-        Light of the left and the right view through lenses that lose none.
-    fields
-        Left and right lens.
-    windows
-        Pixels that each image holds, in the coordinates of its view.
-    lit
-        Share of the light that the mount lets through to each pixel, all by default. Glare spreads
-        over it.
+    Each image holds the pixels of its window. `lit` is the share of the light that the mount lets
+    through to each pixel, all by default; glare spreads over it.
     """
     if all(field.errors == PERFECT_LENS for field in fields):
         return images
@@ -530,10 +455,7 @@ def _blurred(image: Image, sigma_px: float) -> Image:
 
 
 def _moved(
-    leak: Image,
-    fields: tuple[FieldLens, FieldLens],
-    windows: tuple[Window, Window],
-    camera: int,
+    leak: Image, fields: tuple[FieldLens, FieldLens], windows: tuple[Window, Window], camera: int
 ) -> Image:
     """Light of the other lens on the pixels of this one, axis on axis."""
     own, other = windows[camera], windows[1 - camera]

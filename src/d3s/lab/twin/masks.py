@@ -20,21 +20,10 @@ def draw_mask(
     radius_px: float,
     rng: np.random.Generator,
 ) -> Coverage:
-    """Mask of an object of random form.
+    """Mask of an object of random form, of `SHAPES`, around a pixel (x, y).
 
-    Parameters
-    ----------
-    kind
-        Kind of object, of `SHAPES`.
-    shape
-        Rows and columns of the frame.
-    centre_px
-        Centre (x, y), in pixels.
-    radius_px
-        Mean radius of a blob, half the longer side of a box, a quarter of the length of a bar, or
-        outer radius of a ring; in pixels.
-    rng
-        Source of the random form.
+    The radius is the mean radius of a blob, half the longer side of a box, a quarter of the length
+    of a bar, or the outer radius of a ring.
     """
     rows, cols = shape
     dx, dy = np.meshgrid(np.arange(cols) - centre_px[0], np.arange(rows) - centre_px[1])

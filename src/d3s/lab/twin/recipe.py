@@ -165,8 +165,7 @@ class Recipe(ScenePart):
         default=None, description="the version of D3S that made the files"
     )
     input_sha256: Annotated[dict[str, Sha256], AfterValidator(FrozenTable)] | None = Field(
-        default=None,
-        description="digests of the input files, to detect changes",
+        default=None, description="digests of the input files, to detect changes"
     )
 
     @field_validator("scene")

@@ -36,14 +36,7 @@ def front_of(sheets: list[Sheet], frame: Window, *, colour: bool = True) -> Fron
     A sheet with a sub-pixel shift is read at its nearest pixels, which moves the edge of a mask by
     up to half a pixel.
 
-    Parameters
-    ----------
-    sheets
-        Layers of the view, front to back.
-    frame
-        Pixels of the view to fill.
-    colour
-        Whether to blend the image; otherwise it is 0. Wanted only for sheets without a shift.
+    Without `colour` the image is 0; it is wanted only for sheets without a shift.
     """
     if len(sheets) == 1 and sheets[0].canvas.alpha is None:
         return _front_of_one(sheets[0], frame)
@@ -90,16 +83,8 @@ def find_occluded(
 ) -> Mask:
     """Pixels of the left view whose point is hidden from the right camera, or outside its frame.
 
-    Parameters
-    ----------
-    inverse_left
-        (rows, cols) inverse depth in the left view, in 1/m.
-    inverse_right
-        (rows, cols) inverse depth in the right view, in 1/m; None if nothing can hide anything.
-    views
-        Left and right view.
-    step_dpt
-        A point is hidden if the right camera sees a surface nearer by more than this, in 1/m.
+    Inverse depths are in 1/m; `inverse_right` is None if nothing can hide anything. A point is
+    hidden if the right camera sees a surface nearer by more than `step_dpt`.
     """
     if inverse_right is None:
         inverse_right = np.zeros((0, 0), dtype=np.float32)
@@ -148,27 +133,12 @@ _PIXELS_AT_ONCE = 40_000
 
 
 def render_view(
-    sheets: list[Sheet],
-    frame: Window,
-    lens: Lens,
-    blur_model: BlurModel,
-    edges: Mask | None = None,
+    sheets: list[Sheet], frame: Window, lens: Lens, blur_model: BlurModel, edges: Mask | None = None
 ) -> Image:
     """Light on the sensor, (rows, cols) of the frame, full scale 1.
 
-    Parameters
-    ----------
-    sheets
-        Layers of the view, front to back.
-    frame
-        Pixels of the view to render.
-    lens
-        Lens of the view.
-    blur_model
-        Shape of a blurred point.
-    edges
-        (rows, cols) pixels at which edges are corrected; all pixels where a blurred mask is
-        between 0 and 1, unless given.
+    Edges are corrected at the pixels `edges`; where a blurred mask is between 0 and 1, unless
+    given.
     """
     if len(sheets) == 1 and sheets[0].canvas.alpha is None:
         return blur_sheet(sheets[0], frame, lens, blur_model).colour
@@ -206,22 +176,8 @@ def add_edge_light(
 ) -> None:
     """Add the covariance over the opening to a blended image, in place.
 
-    Parameters
-    ----------
-    image
-        (rows, cols) blended image, changed in place.
-    frame
-        Pixels of the view that the image holds.
-    edges
-        (rows, cols) pixels to correct.
-    sheets
-        Layers of the view, front to back.
-    lens
-        Lens of the view; a pinhole needs no correction.
-    blur_model
-        Shape of a blurred point.
-    spread
-        Blur at pixels of the view; by default that of a lens without errors.
+    `image` holds the pixels `frame`, and is corrected at `edges`. `spread` is the blur at pixels of
+    the view, by default that of a lens without errors. A pinhole needs no correction.
     """
     spread = spread or _round_spread
     rows, cols = np.nonzero(edges)
@@ -350,16 +306,8 @@ def _pass_layer(
 def mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
     """Mark pixels at which a blurred layer is visible, and neither absent nor opaque.
 
-    Parameters
-    ----------
-    edges
-        (rows, cols) pixels found so far, changed in place.
-    alpha
-        Blurred mask of the layer.
-    part
-        Rows and columns of the frame that the mask covers.
-    free
-        (rows, cols) share of the light that the layers in front leave.
+    `edges` (rows, cols) is changed in place; `part` are the rows and columns of the frame that the
+    mask covers, `free` the share of the light that the layers in front leave.
     """
     least = np.float32(2e-3)
     edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)

@@ -82,17 +82,7 @@ def _kernel_table() -> FloatArray:
 
 
 def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
-    """Pixels of a window, for a map from pixels to metres that scales each axis.
-
-    Parameters
-    ----------
-    raster
-        Texels that cover the window.
-    matrix
-        (3, 3) homography from pixels to metres on the surface; all but scales and shifts are 0.
-    window
-        Pixels to fill.
-    """
+    """Pixels of a window, for a homography (3, 3) to metres that scales and shifts each axis."""
     scale_x, shift_x = matrix[0, 0] / matrix[2, 2], matrix[0, 2] / matrix[2, 2]
     scale_y, shift_y = matrix[1, 1] / matrix[2, 2], matrix[1, 2] / matrix[2, 2]
     pitch = raster.pitch_m
@@ -112,16 +102,7 @@ def sample_projected(
     Each pixel is read from the coarsest raster that is fine enough, at as many points as the pixel
     is long in texels.
 
-    Parameters
-    ----------
-    rasters
-        Texels at all resolutions that the window needs.
-    matrix
-        (3, 3) homography from pixels to metres on the surface.
-    window
-        Pixels to fill.
-    finest_m
-        Smallest footprint of a pixel, from `finest_footprint`.
+    `finest_m` is the smallest footprint of a pixel, from `finest_footprint`.
     """
     pixels = np.empty(window.shape, dtype=np.float32)
     for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for samples
@@ -188,14 +169,8 @@ def _sample_part(
 def decimate(samples: Image, many: int, shift_px: float = 0.0) -> Image:
     """Pixels from light that was sampled more finely, low-passed like the views of the twin.
 
-    Parameters
-    ----------
-    samples
-        Light of (rows, cols) times `many`, with a margin of `DECIMATION_MARGIN_PX` pixels.
-    many
-        Samples per pixel, along each axis.
-    shift_px
-        Distance of each pixel to the right of its samples, from -0.5 to 0.5.
+    `samples` has (rows, cols) times `many`, with a margin of `DECIMATION_MARGIN_PX` pixels. Each
+    pixel lies `shift_px` to the right of its samples, -0.5 to 0.5.
     """
     rows, cols = (side // many - 2 * DECIMATION_MARGIN_PX for side in samples.shape)
     pixels = np.empty((rows, cols), dtype=np.float32)
@@ -205,17 +180,7 @@ def decimate(samples: Image, many: int, shift_px: float = 0.0) -> Image:
 
 
 def sample_points(raster: Raster, matrix: FloatArray, window: Window) -> Image:
-    """Values of a raster at the centres of pixels, interpolated without a low-pass; for masks.
-
-    Parameters
-    ----------
-    raster
-        Array to read, with its place.
-    matrix
-        (3, 3) homography from pixels of the window to the coordinates of the raster.
-    window
-        Pixels to fill.
-    """
+    """Values of a raster at the centres of pixels, interpolated without a low-pass; for masks."""
     values = np.empty(window.shape, dtype=np.float32)
     lattice = _SampleLattice(float(window.col), float(window.row), 1.0, 1.0)
     run_over_rows(_sample_cubic, window.rows, raster, matrix, lattice, -np.inf, np.inf, values)

@@ -38,13 +38,7 @@ def _as_mask(given: Any) -> Coverage | str | None:
 
 
 def checked_mask(given: NDArray[Any]) -> Coverage:
-    """Mask as a read-only float32 copy.
-
-    Raises
-    ------
-    ValueError
-        If the array is not a grey image from 0 to 1.
-    """
+    """Mask as a read-only float32 copy; a ValueError if it is no grey image from 0 to 1."""
     mask = checked_image(given, "mask")
     if mask.min() < 0 or mask.max() > 1:
         raise ValueError("must be from 0 (nothing there) to 1 (covers what is behind).")

@@ -28,17 +28,7 @@ _HOT_KEY = int.from_bytes(b"HOT")
 
 @lru_cache(maxsize=4)  # two views of two sensors
 def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
-    """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of the view.
-    pattern_seed
-        Seed of the sensor.
-    camera
-        0 for the left view, 1 for the right view.
-    """
+    """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel of a view."""
     seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
     patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
     patterns.setflags(write=False)
@@ -49,19 +39,7 @@ def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> I
 def _hot_pixels(
     shape: tuple[int, ...], pattern_seed: int, camera: int, share: float
 ) -> NDArray[np.int64]:
-    """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of the view.
-    pattern_seed
-        Seed of the sensor.
-    camera
-        0 for the left view, 1 for the right view.
-    share
-        Share of pixels that are hot.
-    """
+    """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one."""
     seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_HOT_KEY,))
     hot = np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
     hot.setflags(write=False)
@@ -348,13 +326,7 @@ class Sensor(Record):
 
 
 def as_sensor(noise: float | Sensor) -> Sensor:
-    """Sensor as given, or an ideal sensor with Gaussian noise of this standard deviation.
-
-    Raises
-    ------
-    SceneError
-        If `noise` is neither a `Sensor` nor a number from 0 to below 1.
-    """
+    """Sensor as given, or an ideal sensor with Gaussian noise of this standard deviation."""
     if isinstance(noise, Sensor):
         return noise
     if isinstance(noise, bool) or not isinstance(noise, Real):
@@ -464,13 +436,7 @@ def generator(seed: np.random.SeedSequence) -> np.random.Generator:
 
 
 def seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
-    """Seed sequence of the noise of a frame.
-
-    Raises
-    ------
-    InputError
-        If the seed is not one or several whole numbers of at least 0.
-    """
+    """Seed sequence of the noise of a frame, from one or several whole numbers of at least 0."""
     numbers = [seed] if isinstance(seed, int | np.integer) else seed
     # NumPy would choose a seed for None, and read text as a number.
     is_sequence = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)

@@ -49,16 +49,7 @@ def transfer(
 ) -> _Complex:
     """Transfer function of a spot at the frequencies of `rfft2`, (rows, cols // 2 + 1).
 
-    Parameters
-    ----------
-    shape
-        Even numbers of rows and columns of the patch.
-    aberrations
-        Wavefront error and pupil.
-    lens
-        Lens.
-    blur_model
-        Geometric optics, Gaussian pupil or wave optics.
+    `shape` has even numbers of rows and columns.
     """
     if blur_model.psf == "diffraction":
         return diffraction_transfer(shape, aberrations, lens, blur_model.wavelength_m)

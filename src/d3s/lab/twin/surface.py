@@ -28,17 +28,6 @@ def _shading(matrix: FloatArray, window: Window, amplitude: float, seed: int) ->
 
     The sum of three waves in random directions, 0.1 to 0.4 m long on the surface. Both views see
     the same shading at the same point.
-
-    Parameters
-    ----------
-    matrix
-        (3, 3) homography from pixels to metres on the surface.
-    window
-        Pixels to fill.
-    amplitude
-        Largest difference from the mean.
-    seed
-        Seed of lengths, directions and phases.
     """
     rng = np.random.default_rng(np.random.SeedSequence((seed, _SHADING_STREAM)))
     length_m = np.exp(rng.uniform(np.log(_SHORTEST_M), np.log(_LONGEST_M), _WAVES))
@@ -125,17 +114,7 @@ def _covering(places: FloatArray) -> Window:
 
 
 def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
-    """Pixels of a window that sees a surface through a perfect lens, linear, full scale 1.
-
-    Parameters
-    ----------
-    surface
-        Textured surface.
-    matrix
-        (3, 3) homography from pixels to metres on the surface.
-    window
-        Pixels to fill.
-    """
+    """Pixels of a window that sees a surface through a perfect lens, linear, full scale 1."""
     on_surface = matrix
     if surface.angle_rad:
         cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)

@@ -40,13 +40,7 @@ _SMALLEST_TEXELS = 64
 
 
 def checked_image(given: NDArray[Any], name: str) -> Image:
-    """Grey image as a read-only float32 copy.
-
-    Raises
-    ------
-    ValueError
-        If the array is not a grey image of finite floats up to 16.
-    """
+    """Grey image as a read-only float32 copy; a ValueError unless it has finite floats up to 16."""
     if given.ndim != 2 or min(given.shape, default=0) < 2:
         raise ValueError(
             f"has shape {given.shape}, and a grey {name} of at least 2x2 is needed: one channel, "
@@ -176,8 +170,7 @@ class Photo(ScenePart):
         description="the width on the object; fills the view by default",
     )
     encoding: Literal["srgb", "linear"] | None = Field(
-        default=None,
-        description="how a file stores light, srgb by default; an array is linear",
+        default=None, description="how a file stores light, srgb by default; an array is linear"
     )
     angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
     contrast: float = Field(
@@ -381,10 +374,7 @@ def _pattern_block(pattern: str, seed: int, level: int, block: Window) -> Image:
 def as_texture(given: Any) -> Texture | Photo:
     """Texture or Photo from a pattern's name, a file, a folder, an array or a table of fields.
 
-    Raises
-    ------
-    ValueError
-        If the value is none of these; the message lists the patterns.
+    Raises a ValueError for anything else; the message lists the patterns.
     """
     if isinstance(given, Texture | Photo):
         return given

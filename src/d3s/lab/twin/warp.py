@@ -50,23 +50,10 @@ class _Look(NamedTuple):
 def warp_to_view(
     relief: Relief, view: View, window: Window, middle_px: tuple[float, float]
 ) -> Relief:
-    """Relief as seen by another view.
+    """Relief of a perfect left view, as seen by another view on the pixels of `window`.
 
-    Parameters
-    ----------
-    relief
-        Layer on the pixels of a perfect left view.
-    view
-        Camera and mount to warp to.
-    window
-        Pixels of that view to fill.
-    middle_px
-        Pixel (x, y) of the perfect left view on the optical axis.
-
-    Returns
-    -------
-    Relief
-        Layer on the pixels of the view. Its disparity is that of the point seen at each pixel.
+    `middle_px` is the pixel (x, y) of the perfect left view on the optical axis. The disparity of
+    the result is that of the point seen at each pixel.
     """
     import cv2
 
@@ -83,29 +70,13 @@ def warp_to_view(
     near = cv2.dilate((relief.alpha > 0).astype(np.uint8), kernel)
     corners = (window.row, window.col, relief.window.row, relief.window.col)
     look = _Look(to_ideal, float(view.camera), *corners)
-    run_over_rows(
-        _warp_rows,
-        window.rows,
-        *relief[1:],
-        near,
-        look,
-        _sinc_table(),
-        *seen[1:],
-    )
+    run_over_rows(_warp_rows, window.rows, *relief[1:], near, look, _sinc_table(), *seen[1:])
     np.clip(seen.alpha, 0.0, 1.0, out=seen.alpha)
     return seen
 
 
 def read_at(image: Image, x: FloatArray, y: FloatArray) -> Image:
-    """Values of an image between its pixels.
-
-    Parameters
-    ----------
-    image
-        (rows, cols) image; its border is repeated beyond it.
-    x, y
-        (rows, cols) places in pixels of the image, of any common shape.
-    """
+    """Values of an image at places (x, y) between its pixels; its border is repeated beyond it."""
     # Behind the last column, room for the vectors that the loop loads.
     padded = np.pad(image, ((REACH_PX, REACH_PX), (REACH_PX, REACH_PX + FLOATS)), mode="edge")
     table = _sinc_table()

@@ -157,13 +157,7 @@ def _within(x: float, low: float, high: float, pitch: float) -> float:
 
 @compiled
 def _lay(
-    start: int,
-    stop: int,
-    out: Texels,
-    across: Texels,
-    down: Texels,
-    grid: Grid,
-    key: np.uint64,
+    start: int, stop: int, out: Texels, across: Texels, down: Texels, grid: Grid, key: np.uint64
 ) -> None:
     row, col, pitch = grid.first_row, grid.first_col, grid.pitch_m
     gap = 0.5 * _JOINT_M

@@ -75,15 +75,7 @@ def mix_bits(number: np.uint64) -> np.uint64:
 
 @compiled
 def cell_hash(key: np.uint64, row: int, col: int) -> np.uint64:
-    """64 random bits of one cell of a lattice.
-
-    Parameters
-    ----------
-    key
-        From `seed_key`, or a hash of another cell.
-    row, col
-        Cell of the lattice; both may be negative.
-    """
+    """64 random bits of a cell of a lattice, for a key of `seed_key` or a hash of another cell."""
     return mix_bits(key + np.uint64(row) * _STRIDE + mix_bits(np.uint64(col) * _COLUMN))
 
 
@@ -95,16 +87,7 @@ def uneven_cell(
 
     Cell n begins at n plus a random number from 0 to `unevenness`.
 
-    Parameters
-    ----------
-    key
-        Key of the hash of the pattern.
-    x
-        Place on the line, in mean widths of a cell.
-    unevenness
-        Largest random shift of the beginning of a cell, from 0 to 1.
-    channel
-        Number of the random value within a cell.
+    `channel` is the number of the random value within a cell.
     """
     cell = math.floor(x)
     begin = cell + unevenness * uniform_53(cell_hash(key, cell, channel))
@@ -182,18 +165,8 @@ def spline_noise(
 ) -> Texels:
     """Noise of mean zero with the octaves that the texels can show; finer octaves average out.
 
-    Parameters
-    ----------
-    grid
-        Texels to compute.
-    key
-        Random key, from `seed_key`.
-    octaves
-        Spacings, spectrum and RMS.
-    stretch
-        Length of the features down the surface over their length across it, above 0.
-    bend_m
-        (rows, cols) offset to the right, in metres, at which each texel reads the noise.
+    `stretch` is the length of the features down the surface over their length across it. Each texel
+    reads the noise `bend_m` metres to the right, (rows, cols).
     """
     out = np.zeros((grid.rows, grid.cols), np.float32)
     resolved = octaves.resolved(grid.pitch_m)
@@ -218,16 +191,7 @@ def spline_noise(
 def add_grain(out: Texels, grid: Grid, seed: int, grain: Octaves) -> Texels:
     """Make each texel lighter or darker by fractal noise, in place, within 0 and 1.
 
-    Parameters
-    ----------
-    out
-        (rows, cols) reflectance; changed in place, and returned.
-    grid
-        Place of the texels.
-    seed
-        Seed of the pattern.
-    grain
-        Octaves of the noise; their RMS is relative to the reflectance.
+    The RMS of the noise is relative to the reflectance.
     """
     run_over_rows(_grain, grid.rows, out, spline_noise(grid, seed_key(seed, 1), grain))
     return out
@@ -456,18 +420,8 @@ def power_law(
 ) -> Texels:
     """Noise around 1/2 with a 2-D power spectrum of 1/f^exponent, softly limited to 0 to 1.
 
-    Parameters
-    ----------
-    grid
-        Texels to compute.
-    seed
-        Seed of the pattern.
-    exponent
-        Exponent of the spectrum.
-    rms
-        RMS of all octaves before the limit, in units of half the range.
-    coarsest_m
-        Size of the largest features: small enough that every frame has the mean of the texture.
+    `rms` is that of all octaves before the limit, in units of half the range. The largest features
+    are so small that every frame has the mean of the texture.
     """
     octaves = Octaves(coarsest_m, FINEST_M, exponent, rms)
     out = spline_noise(grid, seed_key(seed, 1), octaves)

@@ -136,17 +136,6 @@ def paint_shapes(out: Texels, grid: Grid, seed: int, layers: list[ShapeLayer]) -
     """Paint layers over the texels, in place, first to last.
 
     A layer whose shapes are too small for the texels is painted as its mean grey.
-
-    Parameters
-    ----------
-    out
-        (rows, cols) reflectance, changed in place.
-    grid
-        Place of the texels.
-    seed
-        Seed of the pattern.
-    layers
-        Layers from the lowest to the uppermost.
     """
     for number, layer in enumerate(layers):
         key = seed_key(seed, 7000 + number)
@@ -182,13 +171,7 @@ def _grey(layer: ShapeLayer, u: float) -> np.float32:
 
 @compiled
 def _dot(
-    start: int,
-    stop: int,
-    out: Texels,
-    grid: Grid,
-    key: np.uint64,
-    layer: ShapeLayer,
-    fill: float,
+    start: int, stop: int, out: Texels, grid: Grid, key: np.uint64, layer: ShapeLayer, fill: float
 ) -> None:
     # Shapes smaller than a texel: each is shared among the four texels around its centre.
     row, col, pitch = grid.first_row, grid.first_col, grid.pitch_m
@@ -217,12 +200,7 @@ def _dot(
 
 @compiled
 def _paint(
-    start: int,
-    stop: int,
-    out: Texels,
-    grid: Grid,
-    key: np.uint64,
-    layer: ShapeLayer,
+    start: int, stop: int, out: Texels, grid: Grid, key: np.uint64, layer: ShapeLayer
 ) -> None:
     # A shape may reach beyond its cell by its length. The order of the cells does not depend on the
     # region, so that the same one of two overlapping shapes is on top in every raster.
@@ -319,14 +297,7 @@ def _shape(
 
 @compiled
 def _paint_row(
-    kind: int,
-    out: Texels,
-    begin: int,
-    end: int,
-    col: int,
-    middle: float,
-    y: np.float32,
-    s: Shape,
+    kind: int, out: Texels, begin: int, end: int, col: int, middle: float, y: np.float32, s: Shape
 ) -> None:
     one, diagonal = np.float32(1.0), np.float32(0.7071)
     for j in range(begin, end):
