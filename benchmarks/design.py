@@ -28,12 +28,17 @@ from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.error_model import MAE_PER_SIGMA, MODEL_FILE, ErrorModel, error_model
-from d3s.lab.design.light import Light
-from d3s.lab.design.predict import LEAST_DENSITY, ErrorWish, working_range_m
-from d3s.lab.design.table import NATURAL_FILE, build_table
+from d3s.lab.design.error_model import (
+    MAE_PER_SIGMA,
+    MODEL_FILE,
+    NATURAL_FILE,
+    ErrorModel,
+    build_table,
+    error_model,
+)
+from d3s.lab.design.predict import LEAST_DENSITY, ErrorLimit, working_range_m
 from d3s.lab.design.verify import measure_plane
-from d3s.lab.design.wall import Wall
+from d3s.lab.design.wall import Lighting, Wall
 from d3s.lab.design.window_fit import FitErrors, window_errors
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
 from design_tolerances import tolerance_figures
@@ -84,7 +89,7 @@ class Point:
     per_px_m: float  # depth of a pixel of disparity
 
 
-def random_camera(first: int, number: int) -> tuple[Camera, Light]:
+def random_camera(first: int, number: int) -> tuple[Camera, Lighting]:
     """Camera and noise: baseline 2 to 60 mm, f 4 to 25 mm, f/1.8 to f/16, pixels 1.4 to 6 um."""
     rng = np.random.default_rng([first, number])
 
@@ -114,7 +119,7 @@ def random_camera(first: int, number: int) -> tuple[Camera, Light]:
         sensor_px=(max(cols // 2, 400), cols),
         name=f"camera {number}",
     )
-    return camera, Light(noise=noise)
+    return camera, Lighting(noise=noise)
 
 
 def depths_of(camera: Camera, count: int) -> list[float]:
@@ -182,7 +187,7 @@ def range_of(task: tuple[int, int, tuple[str, ...]]) -> dict[str, Any]:
     told = {depth: predicted(depth) for depth in depths}
     errors = np.log([error for error, _ in told.values()])
     rng = np.random.default_rng([first, number, 1])
-    wish = ErrorWish(error_m=float(np.exp(rng.uniform(errors.min(), errors.max()))))
+    wish = ErrorLimit(error_m=float(np.exp(rng.uniform(errors.min(), errors.max()))))
     found = {depth: measured(depth) for depth in depths}
     bisected_range_m(predicted, told, wish)
     return {
@@ -195,7 +200,7 @@ def range_of(task: tuple[int, int, tuple[str, ...]]) -> dict[str, Any]:
 
 
 def told_error(
-    camera: Camera, light: Light, depth_m: float, fits: list[FitErrors]
+    camera: Camera, light: Lighting, depth_m: float, fits: list[FitErrors]
 ) -> tuple[float, float]:
     """Predicted error in metres and density, means over textures."""
     optics, noise, model = camera.optics, light.of_camera(camera), error_model()
@@ -215,13 +220,13 @@ def predicted_range_m(first: int, row: dict[str, Any]) -> tuple[float, float] | 
         for depth, some in zip(depths, fits, strict=True)
     ]
     mae, density = (np.array(one) for one in zip(*told, strict=True))
-    return working_range_m(np.array(depths), mae, density, ErrorWish(error_m=row["wish_m"]))
+    return working_range_m(np.array(depths), mae, density, ErrorLimit(error_m=row["wish_m"]))
 
 
 def bisected_range_m(
     evaluate: Callable[[float], tuple[float, float]],
     known: dict[float, tuple[float, float]],
-    wish: ErrorWish,
+    wish: ErrorLimit,
 ) -> tuple[float, float] | None:
     """Working range whose ends are bisected until depths around them are 4 % apart.
 
@@ -481,7 +486,7 @@ def prototype_figures(workers: int) -> dict[str, Any]:
     curves = [predict(camera, depths_m=at, wall=wall) for wall in walls]
     worst = np.max([one.mae_m for one in curves], axis=0)
     least = np.min([one.density for one in curves], axis=0)
-    predicted = working_range_m(at, worst, least, ErrorWish(error_m=0.01))
+    predicted = working_range_m(at, worst, least, ErrorLimit(error_m=0.01))
     for line, ends in zip(lines, (searched, (0.0, np.inf)), strict=True):
         told = (max(predicted[0], ends[0]), min(predicted[1], ends[1]))
         name = "default search" if ends == searched else "wide search"

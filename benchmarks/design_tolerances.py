@@ -17,7 +17,7 @@ from d3s.lab.design.camera import Camera
 from d3s.lab.design.predict import Prediction, predict
 from d3s.lab.design.tolerances import (
     EXPANSION_PER_K,
-    Cause,
+    ErrorCause,
     calibrated_error_m,
     causes,
     error_before_m,
@@ -69,7 +69,7 @@ def cameras() -> dict[str, Camera]:
     }
 
 
-def mounted(camera: Camera, cause: Cause, amount: float) -> Mounted:
+def mounted(camera: Camera, cause: ErrorCause, amount: float) -> Mounted:
     """Camera with an amount of a cause, as it is built."""
     optics = camera.optics
     pitch, distance = optics.pixel_pitch_m, optics.sensor_distance_m
@@ -192,7 +192,7 @@ def tolerance_figures() -> dict[str, Any]:
     return {"depths_m": list(DEPTHS_M), "rows": rows}
 
 
-def _row(prediction: Prediction, cause: Cause, amount: float) -> dict[str, Any]:
+def _row(prediction: Prediction, cause: ErrorCause, amount: float) -> dict[str, Any]:
     depths = np.array(DEPTHS_M)
     signs = (1,) if cause.has_sign or cause.is_later else (1, -1)
     twins = [mounted(prediction.camera, cause, sign * amount) for sign in signs]

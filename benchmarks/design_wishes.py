@@ -9,45 +9,51 @@ from typing import Any
 
 import numpy as np
 
-from d3s.lab.design.candidates import Judge, Merits
-from d3s.lab.design.catalogue import load_catalogue
-from d3s.lab.design.light import Light
+from d3s.lab.design.candidates import MeritFunction, Merits, load_catalogue
 from d3s.lab.design.predict import predict
-from d3s.lab.design.search import Answer, Search, draw, judge_of, search, violations
+from d3s.lab.design.search import (
+    Answer,
+    FixedValues,
+    Requirements,
+    Search,
+    draw,
+    judge_of,
+    search,
+    violations,
+)
 from d3s.lab.design.verify import verify
-from d3s.lab.design.wall import Wall
-from d3s.lab.design.wish import Given, Wish
+from d3s.lab.design.wall import Lighting, Wall
 
 WISHES, RANDOM = 20, 10_000
 _DEPTHS = 3  # at which an answer is verified
 _SEED = 4025
 
 
-def random_wish(number: int) -> tuple[Wish, Given, Light]:
+def random_wish(number: int) -> tuple[Requirements, FixedValues, Lighting]:
     """Wish, what is given, and the light."""
     rng = np.random.default_rng([_SEED, number])
     catalogue = load_catalogue()
     near = float(rng.uniform(0.15, 0.6))
     far = near * float(rng.uniform(2.5, 8))
     share = float(np.exp(rng.uniform(np.log(0.003), np.log(0.03))))
-    wish = Wish(
+    wish = Requirements(
         reach_m=(near, far),
         **({"error_share": share} if rng.random() < 0.5 else {"error_m": share * far}),
         max_size_m=float(rng.uniform(0.012, 0.06)),
         min_field_rad=float(np.radians(rng.uniform(12, 35))),
     )
     sensors = (catalogue.sensors[rng.integers(len(catalogue.sensors))],)
-    given = Given(
+    given = FixedValues(
         sensors=sensors if rng.random() < 0.5 else (),
         lenses=catalogue.lenses if rng.random() < 0.35 else (),
     )
-    light = Light(noise=float(np.exp(rng.uniform(np.log(0.004), np.log(0.03)))))
+    light = Lighting(noise=float(np.exp(rng.uniform(np.log(0.004), np.log(0.03)))))
     if rng.random() < 0.3:
-        light = Light(illuminance_lx=float(rng.uniform(300, 2000)), exposure_s=0.02)
+        light = Lighting(illuminance_lx=float(rng.uniform(300, 2000)), exposure_s=0.02)
     return wish, given, light
 
 
-def hard_wish(number: int) -> tuple[Wish, Given, Light] | None:
+def hard_wish(number: int) -> tuple[Requirements, FixedValues, Lighting] | None:
     """Wish near the end of what can be met; None if the random wish it is made of cannot be."""
     wish, given, light = random_wish(number)
     factor = float(np.random.default_rng([_SEED, number, 1]).uniform(1.0, 1.2))
@@ -99,7 +105,7 @@ def run_wishes() -> dict[str, Any]:
     }
 
 
-def _verified(one: Answer, wish: Wish, light: Light, seed: int) -> dict[str, Any]:
+def _verified(one: Answer, wish: Requirements, light: Lighting, seed: int) -> dict[str, Any]:
     at = [float(z) for z in 1 / np.linspace(*(1 / z for z in wish.reach_m), _DEPTHS)]
     prediction = predict(one.camera, depths_m=at, light=light)
     # The far end suffers most if disparities seem too small.
@@ -116,7 +122,7 @@ def _verified(one: Answer, wish: Wish, light: Light, seed: int) -> dict[str, Any
     }
 
 
-def dominated_answers(found: Search, judge: Judge, given: Given) -> int:
+def dominated_answers(found: Search, judge: MeritFunction, given: FixedValues) -> int:
     """Number of answers that a camera of a random search beats in size, light and error."""
     drawn = draw(judge, given, RANDOM, np.random.default_rng(_SEED))
     merits: Merits = judge.merits(drawn)

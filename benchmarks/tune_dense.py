@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from d3s.lab.dense.average import average_surfaces
 from d3s.lab.dense.candidates import PathModel
 from d3s.lab.dense.evidence import (
     EvidenceModel,
@@ -30,7 +29,15 @@ from d3s.lab.dense.evidence import (
     texture_of,
 )
 from d3s.lab.dense.fill import evidence_of_surfaces
-from d3s.lab.dense.judge import FillModel, Ground, features_at, judge_cells
+from d3s.lab.dense.judge import (
+    LARGEST,
+    FillModel,
+    Ground,
+    Network,
+    features_at,
+    judge_cells,
+    outputs_of,
+)
 from d3s.lab.dense.model import (
     GROSS,
     Model,
@@ -41,8 +48,7 @@ from d3s.lab.dense.model import (
     sigma_of_surroundings,
     write_model,
 )
-from d3s.lab.dense.network import LARGEST, Network, outputs_of
-from d3s.lab.dense.planes import BLOCK_CELLS
+from d3s.lab.dense.propagation import BLOCK_CELLS, average_surfaces
 from d3s.types import FloatArray, Image, Mask
 from dense_frames import DenseFrame, tuning_frames
 

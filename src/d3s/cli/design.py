@@ -22,13 +22,11 @@ from d3s.cli.output import (
 
 if TYPE_CHECKING:
     from d3s.lab.design.camera import Camera
-    from d3s.lab.design.catalogue import Catalogue
-    from d3s.lab.design.light import Light
-    from d3s.lab.design.predict import ErrorWish, Prediction
-    from d3s.lab.design.search import Search
-    from d3s.lab.design.verify import Measured
-    from d3s.lab.design.wall import Wall
-    from d3s.lab.design.wish import Given, Wish
+    from d3s.lab.design.candidates import Catalogue
+    from d3s.lab.design.predict import ErrorLimit, Prediction
+    from d3s.lab.design.search import FixedValues, Requirements, Search
+    from d3s.lab.design.verify import MeasuredErrors
+    from d3s.lab.design.wall import Lighting, Wall
     from d3s.rig import Rig
 
 _NUMBERS = ("baseline", "focal_length", "f_number", "focus")
@@ -230,7 +228,7 @@ def _tell(
     from d3s.cli.design_tables import tell
     from d3s.lab.design.predict import predict
     from d3s.lab.design.report import DesignReport
-    from d3s.lab.design.speed import frames_per_second
+    from d3s.lab.design.verify import frames_per_second
 
     is_quiet = options["quiet"] or options["as_json"]
     prediction = predict(camera, reach_m=reach_m, light=light, wall=wall)
@@ -256,7 +254,7 @@ def _tell(
             typer.echo(line)
 
 
-def _verify(prediction: "Prediction", *, quiet: bool) -> "list[Measured]":
+def _verify(prediction: "Prediction", *, quiet: bool) -> "list[MeasuredErrors]":
     from d3s.lab.design.verify import VERIFIED_DEPTHS, verify
 
     words = f"Simulating planes at {VERIFIED_DEPTHS} depths ..."
@@ -276,7 +274,7 @@ def _write(told: Any, options: dict[str, Any]) -> list[str]:
     force = options["force"]
     if options["output"] is not None:
         from d3s.cli.design_tables import remarks
-        from d3s.lab.design.design_file import save_design
+        from d3s.lab.design.report import save_design
 
         save_design(options["output"], told.prediction.camera, remarks(told), overwrite=force)
         lines.append(f"Design:  {options['output']}")
@@ -379,16 +377,16 @@ def _parts(options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _catalogue(options: dict[str, Any]) -> "Catalogue":
-    from d3s.lab.design.catalogue import load_catalogue
+    from d3s.lab.design.candidates import load_catalogue
 
     with value_of("--catalogue"):
         return load_catalogue(*(options["catalogue"] or ()))
 
 
-def _given_of(options: dict[str, Any]) -> "Given":
+def _given_of(options: dict[str, Any]) -> "FixedValues":
     """Values of the camera that are not to be searched."""
-    from d3s.lab.design.catalogue import ImageSensor
-    from d3s.lab.design.wish import Given
+    from d3s.lab.design.candidates import ImageSensor
+    from d3s.lab.design.search import FixedValues
 
     catalogue = _catalogue(options)
     with value_of("--sensor"):
@@ -404,7 +402,7 @@ def _given_of(options: dict[str, Any]) -> "Given":
         with value_of("--pixel or --pixels"):
             own = ImageSensor(name="own", pixel_pitch_m=pitch_m, rows_px=rows, cols_px=cols)
         sensors = (own,)
-    return Given(
+    return FixedValues(
         focal_length_m=options["focal_length"],
         f_number=options["f_number"],
         baseline_m=options["baseline"],
@@ -414,9 +412,9 @@ def _given_of(options: dict[str, Any]) -> "Given":
     )
 
 
-def _wish_of(options: dict[str, Any]) -> "Wish":
+def _wish_of(options: dict[str, Any]) -> "Requirements":
     """Wish for a search; refuses to guess a reach."""
-    from d3s.lab.design.wish import Wish
+    from d3s.lab.design.search import Requirements
 
     if options["reach"] is None:
         raise typer.BadParameter(
@@ -428,7 +426,7 @@ def _wish_of(options: dict[str, Any]) -> "Wish":
     field = {} if options["min_field"] is None else _field(options["min_field"])
     left_px = options["calibration_px"]
     left = {} if left_px is None else {"calibration_px": left_px}
-    return Wish(
+    return Requirements(
         reach_m=depth_range_m(options["reach"]),
         error_m=error.error_m,
         error_share=error.share,
@@ -442,9 +440,9 @@ def _field(degrees: float) -> dict[str, float]:
     return {"min_field_rad": math.radians(degrees)}
 
 
-def _error_of(text: str | None) -> "ErrorWish":
+def _error_of(text: str | None) -> "ErrorLimit":
     """Largest error, from 1cm, 0.01 or 1%."""
-    from d3s.lab.design.predict import ONE_CENTIMETRE, ErrorWish
+    from d3s.lab.design.predict import ONE_CENTIMETRE, ErrorLimit
 
     if text is None:
         return ONE_CENTIMETRE
@@ -458,11 +456,11 @@ def _error_of(text: str | None) -> "ErrorWish":
                 f"{text!r} is no error. Write a length or a share of the depth: 1cm, 1%.",
                 param_hint="--error",
             )
-        return ErrorWish(share=share)
+        return ErrorLimit(share=share)
     error_m = length_m(text)
     if error_m <= 0:
         raise typer.BadParameter(f"{text!r} must be above 0.", param_hint="--error")
-    return ErrorWish(error_m=error_m)
+    return ErrorLimit(error_m=error_m)
 
 
 def _focus_pair_m(text: str) -> tuple[float, float]:
@@ -477,9 +475,9 @@ def _focus_pair_m(text: str) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _light_of(options: dict[str, Any]) -> "Light":
+def _light_of(options: dict[str, Any]) -> "Lighting":
     """Noise or light level."""
-    from d3s.lab.design.light import Light
+    from d3s.lab.design.wall import Lighting
 
     if options["noise"] is not None and options["lux"] is not None:
         raise typer.BadParameter("--lux tells the noise: leave it, or --noise.")
@@ -497,7 +495,7 @@ def _light_of(options: dict[str, Any]) -> "Light":
         "read_noise_e": options["read_noise"],
         "quantum_efficiency": options["efficiency"],
     }
-    return Light(**{name: value for name, value in fields.items() if value is not None})
+    return Lighting(**{name: value for name, value in fields.items() if value is not None})
 
 
 def _wall_of(options: dict[str, Any]) -> "Wall":

@@ -4,7 +4,6 @@ import numpy as np
 
 import d3s
 from d3s.lab.dense import densify
-from d3s.lab.dense.average import average_surfaces
 from d3s.lab.dense.evidence import (
     EVIDENCE_FEATURES,
     cells_of,
@@ -16,8 +15,13 @@ from d3s.lab.dense.evidence import (
 from d3s.lab.dense.fill import measured_pixels
 from d3s.lab.dense.judge import MARGIN, Feature, Texture, features_at
 from d3s.lab.dense.model import load_model
-from d3s.lab.dense.planes import BLOCK_CELLS, block_planes
-from d3s.lab.dense.sweeps import EDGE_COST, sweep_sides
+from d3s.lab.dense.propagation import (
+    BLOCK_CELLS,
+    EDGE_COST,
+    average_surfaces,
+    block_planes,
+    sweep_sides,
+)
 
 
 def random_guide(rows=18, cols=26, channels=2):

@@ -7,7 +7,7 @@ import pytest
 
 from d3s.lab.dense.candidates import PathModel
 from d3s.lab.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
-from d3s.lab.dense.judge import FEATURES, FillModel
+from d3s.lab.dense.judge import FEATURES, LARGEST, FillModel, Network, compiled_outputs, outputs_of
 from d3s.lab.dense.model import (
     MODEL_FILE,
     Model,
@@ -18,7 +18,6 @@ from d3s.lab.dense.model import (
     sigma_of_surroundings,
     write_model,
 )
-from d3s.lab.dense.network import LARGEST, Network, compiled_outputs, outputs_of
 
 
 def network(features, units, seed=0):

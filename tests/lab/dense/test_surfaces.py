@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.lab.dense.average import average_surfaces
 from d3s.lab.dense.evidence import cells_of, make_ground, surroundings_of, texture_of
 from d3s.lab.dense.judge import Feature, Texture, features_at
 from d3s.lab.dense.model import load_model
+from d3s.lab.dense.propagation import average_surfaces
 
 
 def step(rows=40, cols=60):

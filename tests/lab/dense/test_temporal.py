@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.errors import InputError
-from d3s.lab.dense.temporal import TemporalFilter, fuse
+from d3s.lab.dense.filters import TemporalFilter, fuse
 
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (120, 180)

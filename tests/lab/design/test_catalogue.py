@@ -3,7 +3,7 @@
 import pytest
 
 from d3s.errors import D3SError
-from d3s.lab.design.catalogue import load_catalogue
+from d3s.lab.design.candidates import load_catalogue
 
 
 def test_every_entry_says_where_it_is_from():

@@ -5,10 +5,9 @@ import pytest
 
 from d3s.errors import D3SError
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.light import Light
-from d3s.lab.design.predict import ErrorWish, depth_of_field_m, predict, working_range_m
-from d3s.lab.design.verify import Measured, measure_plane
-from d3s.lab.design.wall import Wall, natural_texture
+from d3s.lab.design.predict import ErrorLimit, depth_of_field_m, predict, working_range_m
+from d3s.lab.design.verify import MeasuredErrors, measure_plane
+from d3s.lab.design.wall import Lighting, Wall, natural_texture
 
 CAMERA = Camera.paper_prototype()
 DEPTHS = [0.5, 1.0, 2.0]
@@ -38,7 +37,7 @@ def test_parts_of_sigma_add_up_and_the_bound_is_below(prediction):
 def test_noise_contrast_and_baseline_scale_the_error(prediction):
     at = [2.0]
     base = prediction.noise_m[2]
-    louder = predict(CAMERA, depths_m=at, light=Light(noise=0.02)).noise_m[0]
+    louder = predict(CAMERA, depths_m=at, light=Lighting(noise=0.02)).noise_m[0]
     assert louder == pytest.approx(2 * base, rel=0.02)
     weaker = predict(CAMERA, depths_m=at, wall=Wall(contrast=0.075)).noise_m[0]
     assert weaker == pytest.approx(2 * base, rel=0.02)
@@ -70,19 +69,19 @@ def test_working_range_is_the_longest_interval_below_the_wish():
     depth = np.array([0.5, 1.0, 2.0, 4.0])
     mae = np.array([0.02, 0.005, 0.005, 0.02])
     ones = np.ones(4)
-    near, far = working_range_m(depth, mae, ones, ErrorWish(error_m=0.01))
+    near, far = working_range_m(depth, mae, ones, ErrorLimit(error_m=0.01))
     # Half way, in logarithms, between 0.005 and 0.02.
     assert (near, far) == pytest.approx((0.5 * 2**0.5, 2 * 2**0.5))
-    assert working_range_m(depth, mae, ones, ErrorWish(error_m=0.001)) is None
+    assert working_range_m(depth, mae, ones, ErrorLimit(error_m=0.001)) is None
     few = np.array([1.0, 1.0, 0.2, 1.0])
-    assert working_range_m(depth, mae, few, ErrorWish(error_m=0.01))[1] == 1.0
+    assert working_range_m(depth, mae, few, ErrorLimit(error_m=0.01))[1] == 1.0
 
 
 def test_wishes_are_lengths_or_shares():
-    assert ErrorWish(error_m=0.01).limit_m(3.0) == 0.01
-    assert ErrorWish(share=0.01).limit_m(3.0) == pytest.approx(0.03)
-    assert ErrorWish(error_m=0.02, share=0.01).limit_m([1.0, 3.0]).tolist() == [0.02, 0.03]
-    assert str(ErrorWish(error_m=0.01, share=0.02)) == "1 cm or 2 %"
+    assert ErrorLimit(error_m=0.01).limit_m(3.0) == 0.01
+    assert ErrorLimit(share=0.01).limit_m(3.0) == pytest.approx(0.03)
+    assert ErrorLimit(error_m=0.02, share=0.01).limit_m([1.0, 3.0]).tolist() == [0.02, 0.03]
+    assert str(ErrorLimit(error_m=0.01, share=0.02)) == "1 cm or 2 %"
 
 
 def test_depth_of_field_is_where_both_lenses_are_sharp():
@@ -121,12 +120,12 @@ def test_focus_beyond_reach_and_blur_beyond_the_field_are_refused():
 
 
 def test_plane_meets_a_wish_by_error_and_density():
-    plane = Measured(depth_m=1.0, mae_m=0.009, bias_m=0.0, density=0.9)
-    assert plane.meets(ErrorWish(error_m=0.01))
-    assert not plane.meets(ErrorWish(share=0.005))
-    assert not Measured(depth_m=1.0, mae_m=0.009, bias_m=0.0, density=0.4).meets(
-        ErrorWish(error_m=0.01)
+    plane = MeasuredErrors(depth_m=1.0, mae_m=0.009, bias_m=0.0, density=0.9)
+    assert plane.meets(ErrorLimit(error_m=0.01))
+    assert not plane.meets(ErrorLimit(share=0.005))
+    assert not MeasuredErrors(depth_m=1.0, mae_m=0.009, bias_m=0.0, density=0.4).meets(
+        ErrorLimit(error_m=0.01)
     )
-    assert not Measured(depth_m=1.0, mae_m=float("nan"), bias_m=0.0, density=0.0).meets(
-        ErrorWish(error_m=0.01)
+    assert not MeasuredErrors(depth_m=1.0, mae_m=float("nan"), bias_m=0.0, density=0.0).meets(
+        ErrorLimit(error_m=0.01)
     )

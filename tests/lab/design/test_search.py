@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 
 from d3s.errors import D3SError
-from d3s.lab.design.catalogue import load_catalogue
-from d3s.lab.design.light import Light
+from d3s.lab.design.candidates import load_catalogue
 from d3s.lab.design.predict import predict
-from d3s.lab.design.search import GOALS, draw, judge_of, search, violations
-from d3s.lab.design.wall import Wall
-from d3s.lab.design.wish import Given, Wish
+from d3s.lab.design.search import (
+    GOALS,
+    FixedValues,
+    Requirements,
+    draw,
+    judge_of,
+    search,
+    violations,
+)
+from d3s.lab.design.wall import Lighting, Wall
 
-WISH = Wish(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=15e-3)
+WISH = Requirements(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=15e-3)
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +46,8 @@ def test_each_answer_is_the_best_of_all_at_its_goal(found):
 
 
 def test_no_random_camera_beats_an_answer(found):
-    judge = judge_of(WISH, Given(), Light(), Wall())
-    merits = judge.merits(draw(judge, Given(), 10_000, np.random.default_rng(1)))
+    judge = judge_of(WISH, FixedValues(), Lighting(), Wall())
+    merits = judge.merits(draw(judge, FixedValues(), 10_000, np.random.default_rng(1)))
     good = merits.is_possible & np.all(
         [score(merits) <= 0 for score in violations(WISH).values()], axis=0
     )
@@ -64,12 +70,12 @@ def test_front_has_no_camera_that_another_beats(found):
 
 def test_given_values_stay():
     catalogue = load_catalogue()
-    given = Given(
+    given = FixedValues(
         sensors=(catalogue.sensor("OV9282"),),
         lenses=(catalogue.lens("AC050-010-A"),),
         baseline_m=8e-3,
     )
-    wish = Wish(reach_m=(0.4, 1.5), error_share=0.02, min_field_rad=0.1)
+    wish = Requirements(reach_m=(0.4, 1.5), error_share=0.02, min_field_rad=0.1)
     answer = search(wish, given).answers[0]
     assert answer.sensor == "OV9282"
     assert answer.lens == "AC050-010-A"
@@ -105,4 +111,4 @@ def test_texture_with_a_size_of_its_own_is_refused():
 )
 def test_wrong_wishes_are_named(wrong, words):
     with pytest.raises(D3SError, match=words):
-        Wish(**{"reach_m": (0.3, 2.0), "error_m": 0.01, **wrong})
+        Requirements(**{"reach_m": (0.3, 2.0), "error_m": 0.01, **wrong})

@@ -6,7 +6,7 @@ import pytest
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.table import (
+from d3s.lab.design.error_model import (
     Axes,
     ErrorTable,
     build_table,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.predict import ErrorWish, predict
+from d3s.lab.design.predict import ErrorLimit, predict
 from d3s.lab.design.tolerances import (
     blur_ratio,
     causes,
@@ -14,7 +14,7 @@ from d3s.lab.design.tolerances import (
 )
 
 CAMERA = Camera.paper_prototype()
-WISH = ErrorWish(error_m=0.01)
+WISH = ErrorLimit(error_m=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -97,5 +97,5 @@ def test_moved_focus_changes_blur(prediction):
 
 
 def test_wish_that_is_missed_allows_nothing(prediction):
-    strict = tolerances(prediction, ErrorWish(error_m=1e-5))
+    strict = tolerances(prediction, ErrorLimit(error_m=1e-5))
     assert all(one.loosest == 0 for one in strict)

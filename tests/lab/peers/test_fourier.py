@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from d3s.lab.peers.fourier import PaddedFft
+from d3s.lab.peers.matching import PaddedFft
 from d3s.optics.psf import gaussian_otf
 
 SHAPE = (41, 67)

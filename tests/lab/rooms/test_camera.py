@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import SceneError
-from d3s.lab.rooms.camera import pinhole_rays, thin_lens_camera
+from d3s.lab.rooms.mitsuba import pinhole_rays, thin_lens_camera
 from d3s.lab.twin.geometry import perfect_views
 from d3s.rig import Rig
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import SceneError
-from d3s.lab.rooms.layout import FARTHEST_M, NEAREST_M, layout_of
-from d3s.lab.rooms.room import Room
+from d3s.lab.rooms.room import FARTHEST_M, NEAREST_M, Room, layout_of
 from d3s.lab.rooms.solids import Cylinder, Paint, Quad, Sphere, Stone, box, stone_mesh
 from d3s.lab.twin.textures import Texture
 from d3s.rig import Rig

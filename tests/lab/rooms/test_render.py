@@ -6,11 +6,9 @@ import pytest
 pytest.importorskip("mitsuba")
 
 from d3s.lab.evaluate import REPORT_PATTERNS
-from d3s.lab.rooms.camera import thin_lens_camera
-from d3s.lab.rooms.engine import RenderScene, paths_per_place
-from d3s.lab.rooms.layout import Layout, layout_of
+from d3s.lab.rooms.mitsuba import RenderScene, paths_per_place, thin_lens_camera
 from d3s.lab.rooms.pair import render_layout, render_room
-from d3s.lab.rooms.room import Room
+from d3s.lab.rooms.room import Layout, Room, layout_of
 from d3s.lab.rooms.solids import Paint, Quad
 from d3s.lab.twin.geometry import perfect_views
 from d3s.rig import Rig

@@ -9,18 +9,17 @@ import subprocess
 import pytest
 
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.light import Light
-from d3s.lab.design.predict import ErrorWish, predict
+from d3s.lab.design.predict import ErrorLimit, predict
 from d3s.lab.design.report import DesignReport
-from d3s.lab.design.search import Answer, Search
+from d3s.lab.design.search import Answer, Requirements, Search
 from d3s.lab.design.tolerances import tolerances
-from d3s.lab.design.verify import Measured
-from d3s.lab.design.wish import Wish
+from d3s.lab.design.verify import MeasuredErrors
+from d3s.lab.design.wall import Lighting
 from d3s.lab.view.design import plot_design, plot_front
 from d3s.lab.view.design_page import design_page, write_design
 
 CAMERA = Camera.paper_prototype()
-WISH = ErrorWish(error_m=0.01)
+WISH = ErrorLimit(error_m=0.01)
 # An executable, or a script that starts one; D3S_CHROMIUM names one that is not on the path.
 CHROMIUM = os.environ.get("D3S_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -38,12 +37,12 @@ def report():
         _answer(goal, 0.01 * k)
         for k, goal in enumerate(("smallest", "brightest", "most exact"), start=1)
     )
-    search = Search(Wish(reach_m=(0.3, 2.2), error_m=0.01), answers, answers, (), 100)
+    search = Search(Requirements(reach_m=(0.3, 2.2), error_m=0.01), answers, answers, (), 100)
     return DesignReport(
         prediction=prediction,
         wish=WISH,
         search=search,
-        measured=(Measured(depth_m=1.0, mae_m=4e-4, bias_m=0.0, density=1.0),),
+        measured=(MeasuredErrors(depth_m=1.0, mae_m=4e-4, bias_m=0.0, density=1.0),),
         tolerances=tuple(tolerances(prediction, WISH)),
     )
 
@@ -99,7 +98,7 @@ def test_sliders_move_and_redraw_what_the_library_predicts(report, tmp_path):
         pixel_pitch_m=2e-6,
         sensor_px=(2160, round(2 * values["baseline"] / 2e-6)),
     )
-    library = predict(camera, depths_m=designed["depth"], light=Light(noise=values["noise"]))
+    library = predict(camera, depths_m=designed["depth"], light=Lighting(noise=values["noise"]))
     assert moved["mae"] == pytest.approx(library.mae_m.tolist(), rel=0.02)
     charts = [
         re.search(r'<svg id="errors".*?</svg>', page, re.DOTALL)[0] for page in (first, second)

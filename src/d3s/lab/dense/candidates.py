@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.lab.dense.planes import BLOCK_CELLS, Blocks
-from d3s.lab.dense.sweeps import Paths
+from d3s.lab.dense.propagation import BLOCK_CELLS, Blocks, Paths
 from d3s.runtime.compile import borrowing, part
 from d3s.types import Image, Mask
 

@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.lab.dense.candidates import CELL_PX, Evidence
-from d3s.lab.dense.judge import MARGIN, Around, Ground, Surfaces, Texture
-from d3s.lab.dense.network import Network, scale_features, write_outputs
-from d3s.lab.dense.planes import block_planes
-from d3s.lab.dense.sweeps import sweep_sides
+from d3s.lab.dense.judge import (
+    MARGIN,
+    Around,
+    Ground,
+    Network,
+    Surfaces,
+    Texture,
+    scale_features,
+    write_outputs,
+)
+from d3s.lab.dense.propagation import block_planes, sweep_sides
 from d3s.runtime.compile import borrowing, compiled
 from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import Image, Mask

@@ -13,11 +13,11 @@ from d3s.estimate.depth_map import DepthMap, check_limits
 from d3s.estimate.flags import Flag
 from d3s.estimate.methods import checked_options, estimate_quietly
 from d3s.estimate.options import JointOptions, Options
-from d3s.lab.dense.average import average_surfaces
 from d3s.lab.dense.candidates import CELL_PX, Evidence
 from d3s.lab.dense.evidence import cells_of, make_ground
 from d3s.lab.dense.judge import Filled, judge_cells
 from d3s.lab.dense.model import Span, depth_span_m, load_model, sigma_of, sigma_of_surroundings
+from d3s.lab.dense.propagation import average_surfaces
 from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled

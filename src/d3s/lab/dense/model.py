@@ -10,8 +10,7 @@ import numpy as np
 
 from d3s.lab.dense.candidates import PathModel
 from d3s.lab.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
-from d3s.lab.dense.judge import FEATURES, FillModel
-from d3s.lab.dense.network import Network
+from d3s.lab.dense.judge import FEATURES, FillModel, Network
 from d3s.types import Image, Mask
 
 MODEL_FILE = Path(__file__).with_name("coefficients.json")

@@ -1,18 +1,162 @@
-"""Many cameras at once, as arrays: their size, light, field and errors, for a search."""
+"""Cameras to choose from: sensors and lenses that are sold, and many cameras at once as arrays.
 
+The catalogue has facts with their source, from TOML files.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from d3s.errors import DesignError, InputError, RecordError
 from d3s.estimate.candidates import WIDEST_BLUR_PX
 from d3s.lab.design.camera import CLEAR_SHARE, THICKNESS_SHARE, Camera
-from d3s.lab.design.catalogue import ImageSensor, StockLens
-from d3s.lab.design.error_model import MAE_PER_SIGMA, error_model
-from d3s.lab.design.light import Light
-from d3s.lab.design.predict import LEAST_DENSITY, WAVELENGTH_M, ErrorWish
-from d3s.lab.design.table import LARGEST_DIFFERENCE_PX, LARGEST_RADIUS_PX, ErrorTable
+from d3s.lab.design.error_model import (
+    LARGEST_DIFFERENCE_PX,
+    LARGEST_RADIUS_PX,
+    MAE_PER_SIGMA,
+    ErrorTable,
+    error_model,
+)
+from d3s.lab.design.predict import LEAST_DENSITY, WAVELENGTH_M, ErrorLimit
+from d3s.lab.design.wall import Lighting
+from d3s.record import OneLine, Record
+
+CATALOGUE_FILE = Path(__file__).with_name("catalogue.toml")
+"""Catalogue of the package."""
+
+_LARGEST_BYTES = 1_000_000
+
+
+class ImageSensor(Record):
+    """Image sensor that is sold."""
+
+    error: ClassVar[type[RecordError]] = DesignError
+
+    name: OneLine = Field(description="the name it is sold by")
+    pixel_pitch_m: float = Field(
+        gt=1e-7, lt=1e-4, description="the distance between neighbouring pixel centres"
+    )
+    rows_px: int = Field(ge=64, le=20_000, description="the height of the sensor")
+    cols_px: int = Field(ge=64, le=20_000, description="the width of the sensor")
+    colour: bool = Field(default=False, description="whether it has colour filters")
+    source: OneLine = Field(default="", description="where these facts are from")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows_px, self.cols_px
+
+
+class StockLens(Record):
+    """Lens that is sold."""
+
+    error: ClassVar[type[RecordError]] = DesignError
+
+    name: OneLine = Field(description="the name it is sold by")
+    focal_length_m: float = Field(gt=0, lt=1, description="the focal length")
+    diameter_m: float = Field(gt=0, lt=0.2, description="the outer diameter")
+    clear_share: float = Field(
+        default=0.9, gt=0, le=1, description="the clear diameter over the outer one"
+    )
+    length_m: float | None = Field(
+        default=None, gt=0, lt=0.2, description="the length along the axis"
+    )
+    source: OneLine = Field(default="", description="where these facts are from")
+
+    @property
+    def least_f_number(self) -> float:
+        """Focal length over the clear diameter."""
+        return self.focal_length_m / (self.clear_share * self.diameter_m)
+
+
+_Named = TypeVar("_Named", ImageSensor, StockLens)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Sensors and lenses to choose from."""
+
+    sensors: tuple[ImageSensor, ...]
+    lenses: tuple[StockLens, ...]
+
+    def sensor(self, name: str) -> ImageSensor:
+        """Sensor of a name; an InputError with the names that there are if there is none."""
+        return _found(name, self.sensors, "sensor")
+
+    def lens(self, name: str) -> StockLens:
+        """Lens of a name; an InputError with the names that there are if there is none."""
+        return _found(name, self.lenses, "lens")
+
+
+def load_catalogue(*paths: str | os.PathLike[str]) -> Catalogue:
+    """Read the catalogue of the package, and further files whose entries add to it.
+
+    An entry with the name of an earlier one replaces it.
+
+    Raises
+    ------
+    DesignError
+        Naming the file, and every entry and field that is wrong.
+    """
+    sensors: dict[str, ImageSensor] = {}
+    lenses: dict[str, StockLens] = {}
+    for path in (CATALOGUE_FILE, *map(Path, paths)):
+        tables = _read(path)
+        sensors |= {one.name: one for one in _entries(tables, "sensor", ImageSensor, path)}
+        lenses |= {one.name: one for one in _entries(tables, "lens", StockLens, path)}
+    return Catalogue(tuple(sensors.values()), tuple(lenses.values()))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise DesignError(f"is larger than {_LARGEST_BYTES} bytes.", path=path)
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DesignError(f"cannot be read: {error.strerror or error}.", path=path) from error
+    except ValueError as error:
+        if isinstance(error, DesignError):
+            raise
+        raise DesignError(f"is not valid TOML: {error}.", path=path) from error
+    unknown = sorted(set(tables) - {"sensor", "lens"})
+    if unknown:
+        raise DesignError(
+            f"{unknown[0]!r} is no table of a catalogue: write [[sensor]] or [[lens]].", path=path
+        )
+    return tables
+
+
+def _entries(tables: dict[str, Any], kind: str, record: type[_Named], path: Path) -> list[_Named]:
+    entries = tables.get(kind, [])
+    if not isinstance(entries, list):
+        raise DesignError(f"{kind} must be a list: write [[{kind}]].", path=path)
+    found = []
+    for number, one in enumerate(entries, start=1):
+        try:
+            found.append(record(**one))
+        except DesignError as error:
+            named = f"{kind} {number}: "
+            raise DesignError(*(named + line for line in error.problems), path=path) from error
+    return found
+
+
+def _found(name: str, entries: Sequence[_Named], kind: str) -> _Named:
+    for one in entries:
+        if one.name.lower() == name.lower():
+            return one
+    names = [one.name for one in entries]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(names)}."
+    raise InputError(f"{kind}={name!r} is not in the catalogue. {hint}")
+
 
 Array = NDArray[Any]
 """One value for each camera: numbers, indices or truths."""
@@ -28,7 +172,7 @@ _LONGEST_BASELINE = 49.0  # of the sensor distance: the rule of `Optics`, and so
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CameraCandidates:
     """Cameras; one value of each array is one camera."""
 
     sensor: Array  # index of the sensor
@@ -42,12 +186,12 @@ class Candidates:
     def __len__(self) -> int:
         return self.focal_m.size
 
-    def take(self, places: Array) -> "Candidates":
+    def take(self, places: Array) -> "CameraCandidates":
         """Cameras at some places."""
-        return Candidates(*(getattr(self, one.name)[places] for one in fields(self)))
+        return CameraCandidates(*(getattr(self, one.name)[places] for one in fields(self)))
 
     @classmethod
-    def join(cls, parts: list["Candidates"]) -> "Candidates":
+    def join(cls, parts: list["CameraCandidates"]) -> "CameraCandidates":
         """Cameras of all parts."""
         return cls(*(np.concatenate([getattr(p, one.name) for p in parts]) for one in fields(cls)))
 
@@ -59,7 +203,7 @@ class Parts:
     sensors: tuple[ImageSensor, ...]
     lenses: tuple[StockLens, ...]
 
-    def camera(self, candidates: Candidates, place: int, name: str = "design") -> Camera:
+    def camera(self, candidates: CameraCandidates, place: int, name: str = "design") -> Camera:
         """Camera of the candidate at `place`."""
         sensor = self.sensors[int(candidates.sensor[place])]
         lens = self.lenses[int(candidates.lens[place])] if candidates.lens[place] >= 0 else None
@@ -100,19 +244,19 @@ class Merits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judge:
+class MeritFunction:
     """Conditions under which candidates are judged."""
 
     parts: Parts
     table: ErrorTable
-    light: Light
-    limit: ErrorWish
+    light: Lighting
+    limit: ErrorLimit
     reach_m: tuple[float, float]
     contrast: float = 1.0  # of the texture, over that of the table
     calibration_px: float = 0.0  # disparity that a calibration leaves
     sigmas: float = 0.0  # standard deviations of the scatter of predictions that errors include
 
-    def merits(self, candidates: Candidates) -> Merits:
+    def merits(self, candidates: CameraCandidates) -> Merits:
         """Figures of the candidates."""
         pitch, rows, cols = (
             np.array([getattr(one, name) for one in self.parts.sensors])[candidates.sensor]
@@ -154,7 +298,7 @@ class Judge:
             farthest_m=farthest,
         )
 
-    def _lenses(self, candidates: Candidates, opening: Array) -> tuple[Array, Array, Array]:
+    def _lenses(self, candidates: CameraCandidates, opening: Array) -> tuple[Array, Array, Array]:
         """Diameter, length and clear share of the lenses."""
         free = opening / CLEAR_SHARE
         if not self.parts.lenses:
@@ -173,7 +317,7 @@ class Judge:
         return np.concatenate([within, far * np.linspace(1, 3, BEYOND + 1)[1:]])
 
     def _errors(
-        self, candidates: Candidates, pitch: Array, sensor_m: Array
+        self, candidates: CameraCandidates, pitch: Array, sensor_m: Array
     ) -> tuple[Array, Array, Array, Array]:
         """Largest error over its limit; nearest and farthest depth within it; whether known."""
         depths = self.depths_m

@@ -1,8 +1,8 @@
-"""Limits of a camera: blur, disparity and Cramér-Rao bound of the depth over a depth range."""
+"""Limits of a camera: blur, disparity and Cramér-Rao bound of the depth, by cue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,20 @@ from d3s.optics.information import (
     TransferFunction,
     depth_bound,
     expected_information,
+    spectral_information,
+    usable_share,
 )
 from d3s.optics.lens import Lens
+from d3s.optics.stereo import disparity_slope_px_per_m
 from d3s.optics.thin_lens import blur_radius_px, blur_sigma_px
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
 Spread = Literal["gaussian", "disk", "diffraction"]
+
+# Frequencies of the tables of transfer functions, from 0 to the corner of the spectrum.
+_TABLE_STEPS = 640
+_CORNER = np.sqrt(0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,3 +181,82 @@ def transfer_function(lens: Lens, spread: Spread, wavelength_m: float) -> Transf
     if spread not in functions:
         raise InputError(f"spread={spread!r} must be one of {', '.join(functions)}.")
     return functions[spread]
+
+
+_STEP_SHARE = 1e-4  # of the depth, for derivatives
+
+
+class Diffraction(NamedTuple):
+    """Shape of the PSF, and the wavelength of the light."""
+
+    spread: Spread = "diffraction"
+    wavelength_m: float = 550e-9
+
+
+def texture_bound(
+    texture: FloatArray,
+    depth_m: float,
+    optics: Optics,
+    *,
+    window_px: int,
+    noise_sigma: float,
+    diffraction: Diffraction = Diffraction(),  # noqa: B008 - immutable
+) -> DepthBound:
+    """Smallest standard deviation of the depth of a window of a texture, in metres, by cue.
+
+    `texture` is a sharp picture of the surface, (rows, cols), one texel per pixel; the noise of a
+    pixel is of full scale.
+    """
+    power, radius, across = _spectrum(texture, window_px)
+    lenses = [optics.lens(camera) for camera in (0, 1)]
+    transfers = [_transfers(lens, depth_m, diffraction, radius) for lens in lenses]
+    (h0, h0_slope), (h1, h1_slope) = transfers
+    usable = usable_share(power, (h0, h1), noise_sigma)
+    slope = disparity_slope_px_per_m(
+        depth_m, focal_length_px=optics.focal_length_px, baseline_m=optics.baseline_m
+    )
+    found = spectral_information(
+        window_px**2 * power * usable / power.size,
+        across,
+        (h0, h1),
+        (h0_slope, h1_slope),
+        disparity_slope_px_per_m=float(slope),
+        noise_sigma=noise_sigma,
+    )
+    return depth_bound(DepthInformation(*found))
+
+
+def _spectrum(texture: FloatArray, window_px: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Power density of a picture at each frequency, and the frequencies, radial and along rows."""
+    from scipy import fft
+
+    taper = np.outer(*(np.hanning(size + 2)[1:-1] for size in texture.shape))
+    spectrum = fft.fft2((texture - texture.mean()) * taper)
+    power = np.abs(spectrum) ** 2 / np.square(taper).sum()
+    down, across = (np.fft.fftfreq(size) for size in texture.shape)
+    radius = np.hypot(down[:, np.newaxis], across)
+    # Coarser detail than the window is seen by it as shading.
+    power[radius < 1 / window_px] = 0.0
+    return power, radius, np.broadcast_to(across, radius.shape)
+
+
+def _transfers(
+    lens: Lens, depth_m: float, diffraction: Diffraction, radius: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Transfer function of a lens, and its derivative by the depth, at frequencies."""
+    step_m = _STEP_SHARE * depth_m
+    near, here, far = (
+        transfer_at(radius, lens, depth_m + sign * step_m, diffraction) for sign in (-1, 0, 1)
+    )
+    return here, (far - near) / (2 * step_m)
+
+
+def transfer_at(
+    radius: FloatArray, lens: Lens, depth_m: float, diffraction: Diffraction
+) -> FloatArray:
+    """Transfer function of a lens at frequencies in cycles/px, interpolated in a table of it."""
+    if lens.aperture_radius_m == 0:
+        return np.ones_like(radius)
+    table_at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)
+    function = transfer_function(lens, diffraction.spread, diffraction.wavelength_m)
+    return np.asarray(np.interp(radius, table_at, function(table_at, depth_m)))

@@ -11,11 +11,10 @@ from d3s.errors import DesignError, InputError
 from d3s.estimate.candidates import WIDEST_BLUR_PX, default_depth_range_m
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
-from d3s.lab.design.bound import texture_bound
 from d3s.lab.design.camera import Camera
 from d3s.lab.design.error_model import MAE_PER_SIGMA, error_model
-from d3s.lab.design.light import Light
-from d3s.lab.design.wall import Wall
+from d3s.lab.design.limits import texture_bound
+from d3s.lab.design.wall import Lighting, Wall
 from d3s.lab.design.window_fit import FitErrors, window_errors
 from d3s.optics.information import DepthBound
 from d3s.optics.psf import airy_radius_px, diffraction_range_m
@@ -32,7 +31,7 @@ _SIDE_PX = 384  # of the picture of the texture: that of the table
 _CONFUSION_PX = 1.0  # diameter of a blur disk that counts as sharp
 
 
-class ErrorWish(NamedTuple):
+class ErrorLimit(NamedTuple):
     """Largest mean absolute error that is wished for: a length, a share of the depth, or both.
 
     With both, the larger of the two holds.
@@ -50,7 +49,7 @@ class ErrorWish(NamedTuple):
         return " or ".join(parts + ([f"{100 * self.share:g} %"] if self.share else []))
 
 
-ONE_CENTIMETRE = ErrorWish(error_m=0.01)
+ONE_CENTIMETRE = ErrorLimit(error_m=0.01)
 """Error of the working range of the paper."""
 
 
@@ -63,7 +62,7 @@ class Prediction:
     """
 
     camera: Camera
-    light: Light
+    light: Lighting
     wall: Wall
     depth_m: FloatArray
     noise_sigma: float  # of a pixel, of full scale
@@ -91,7 +90,7 @@ class Prediction:
         """Sigma that stereo alone and defocus alone would leave, at the same share of the bound."""
         return self.over_bound * self.bound.stereo_m, self.over_bound * self.bound.defocus_m
 
-    def working_range_m(self, wish: ErrorWish = ONE_CENTIMETRE) -> tuple[float, float] | None:
+    def working_range_m(self, wish: ErrorLimit = ONE_CENTIMETRE) -> tuple[float, float] | None:
         """Longest interval of depths whose error is below a wish, of those predicted."""
         return working_range_m(self.depth_m, self.mae_m, self.density, wish)
 
@@ -122,7 +121,7 @@ def predict(
     *,
     reach_m: tuple[float, float] | None = None,
     depths_m: Sequence[float] | FloatArray | None = None,
-    light: Light = Light(),  # noqa: B008 - immutable
+    light: Lighting = Lighting(),  # noqa: B008 - immutable
     wall: Wall = Wall(),  # noqa: B008 - immutable
 ) -> Prediction:
     """Predict the errors of `joint` on walls at several depths.
@@ -169,7 +168,7 @@ def predict(
 
 def _prediction(
     camera: Camera,
-    light: Light,
+    light: Lighting,
     wall: Wall,
     depths: FloatArray,
     errors: FitErrors,
@@ -260,7 +259,7 @@ def _search_range(depths: FloatArray) -> tuple[float, float]:
 
 
 def working_range_m(
-    depth_m: FloatArray, mae_m: FloatArray, density: FloatArray, wish: ErrorWish
+    depth_m: FloatArray, mae_m: FloatArray, density: FloatArray, wish: ErrorLimit
 ) -> tuple[float, float] | None:
     """Longest interval of depths whose error is below a wish; ends are interpolated.
 

@@ -1,24 +1,125 @@
-"""From a wish to cameras: the smallest, the brightest, the most exact, and the front between them.
+"""From what is asked of a camera to cameras: the smallest, brightest, most exact, and their front.
 
 Cameras are drawn at random over all that is free, then the best of them are varied, in smaller and
 smaller steps. All are judged by the table of errors; the answers are predicted once more in full.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
 
-from d3s.errors import DesignError
+from d3s.errors import DesignError, RecordError
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.candidates import Array, Candidates, Judge, Merits, Parts
-from d3s.lab.design.catalogue import load_catalogue
-from d3s.lab.design.light import Light
-from d3s.lab.design.predict import Prediction, predict
-from d3s.lab.design.table import Axes, ErrorTable, build_table, natural_table
-from d3s.lab.design.wall import Wall
-from d3s.lab.design.wish import Given, Wish
+from d3s.lab.design.candidates import (
+    Array,
+    CameraCandidates,
+    ImageSensor,
+    MeritFunction,
+    Merits,
+    Parts,
+    StockLens,
+    load_catalogue,
+)
+from d3s.lab.design.error_model import Axes, ErrorTable, build_table, natural_table
+from d3s.lab.design.predict import ErrorLimit, Prediction, predict
+from d3s.lab.design.wall import Lighting, Wall
+from d3s.record import Converted, Record
 from d3s.types import Progress
+
+_Depth = Annotated[float, Field(gt=1e-3, le=1e4)]
+
+
+class Requirements(Record):
+    """Task of a camera: reach, error, size, field and light.
+
+    The error is the mean absolute error of `joint` on a textured wall at every depth of the reach.
+    """
+
+    error: ClassVar[type[RecordError]] = DesignError
+
+    reach_m: Converted[tuple[_Depth, _Depth]] = Field(
+        description="the nearest and the farthest depth"
+    )
+    error_m: float = Field(default=0.0, ge=0, le=100, description="the largest error, as a length")
+    error_share: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        validate_default=True,
+        description="the largest error, as a share of the depth; the larger of both holds",
+    )
+    max_size_m: float | None = Field(
+        default=None, gt=0, le=10, description="the longest side of lenses and sensor together"
+    )
+    min_field_rad: float = Field(
+        default=math.radians(20),
+        gt=0,
+        lt=3,
+        description="the least horizontal field of view, in radians",
+    )
+    min_light_um2: float | None = Field(
+        default=None,
+        gt=0,
+        description="the least area of a pixel over the squared f-number, in square micrometres",
+    )
+
+    calibration_px: float = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="the disparity that a calibration leaves, which the error includes",
+    )
+
+    @field_validator("reach_m")
+    @classmethod
+    def _increases(cls, reach_m: tuple[float, float]) -> tuple[float, float]:
+        if not reach_m[0] < reach_m[1]:
+            raise ValueError("must be the nearest depth, then a larger one.")
+        return reach_m
+
+    @field_validator("error_share")
+    @classmethod
+    def _is_one_of_two(cls, share: float, info: ValidationInfo) -> float:
+        if share == 0 and info.data.get("error_m") == 0:
+            raise ValueError("or error_m must be above 0: say how large the error may be.")
+        return share
+
+    @property
+    def limit(self) -> ErrorLimit:
+        """Largest error at each depth."""
+        return ErrorLimit(self.error_m, self.error_share)
+
+
+class FixedValues(Record):
+    """Values of the camera that are given; None is free to choose."""
+
+    error: ClassVar[type[RecordError]] = DesignError
+
+    focal_length_m: float | None = Field(
+        default=None, gt=0, lt=1, description="the focal length of both lenses"
+    )
+    f_number: float | None = Field(
+        default=None, ge=0.5, le=1000, description="the focal length over the opening"
+    )
+    baseline_m: float | None = Field(
+        default=None, gt=0, lt=10, description="the distance of the lens centres"
+    )
+    focus_m: Converted[tuple[_Depth, _Depth] | None] = Field(
+        default=None,
+        validate_default=True,
+        description="the distances in focus of the left and the right lens",
+    )
+    sensors: tuple[ImageSensor, ...] = Field(
+        default=(), description="the sensors to choose from; those of the catalogue if none"
+    )
+    lenses: tuple[StockLens, ...] = Field(
+        default=(), description="the lenses to choose from; lenses of any focal length if none"
+    )
+
 
 MARGIN_SIGMAS = 1.65
 """Standard deviations of the scatter of predictions by which errors stay below the wish."""
@@ -73,13 +174,13 @@ class Relaxed:
 class Search:
     """Result of a search: answers and front, or what to relax."""
 
-    wish: Wish
+    wish: Requirements
     answers: tuple[Answer, ...]  # one for each goal; none if the wish cannot be met
     front: tuple[Answer, ...]  # none is smaller, brighter and farther than another
     relaxed: tuple[Relaxed, ...]
     tried: int  # number of cameras
 
-    def predictions(self, light: Light, wall: Wall) -> list[Prediction]:
+    def predictions(self, light: Lighting, wall: Wall) -> list[Prediction]:
         """Full predictions of the answers over the reach of the wish."""
         return [
             predict(one.camera, reach_m=self.wish.reach_m, light=light, wall=wall)
@@ -91,10 +192,10 @@ _Score = Callable[[Merits], Array]
 
 
 def search(
-    wish: Wish,
-    given: Given = Given(),  # noqa: B008 - immutable
+    wish: Requirements,
+    given: FixedValues = FixedValues(),  # noqa: B008 - immutable
     *,
-    light: Light = Light(),  # noqa: B008 - immutable
+    light: Lighting = Lighting(),  # noqa: B008 - immutable
     wall: Wall = Wall(),  # noqa: B008 - immutable
     seed: int = 0,
     progress: Progress | None = None,
@@ -134,10 +235,10 @@ def search(
     return Search(wish, tuple(answers), front, (), seeker.tried)
 
 
-def judge_of(wish: Wish, given: Given, light: Light, wall: Wall) -> Judge:
-    """Judge of cameras for a wish."""
+def judge_of(wish: Requirements, given: FixedValues, light: Lighting, wall: Wall) -> MeritFunction:
+    """Figures of merit of cameras for what is asked."""
     table, contrast = _table(wall)
-    return Judge(
+    return MeritFunction(
         parts=Parts(given.sensors or load_catalogue().sensors, given.lenses),
         table=table,
         light=light,
@@ -161,7 +262,9 @@ def _table(wall: Wall) -> tuple[ErrorTable, float]:
     return build_table(wall, _COARSE_AXES, side_px=256), 1.0
 
 
-def draw(judge: Judge, given: Given, count: int, rng: np.random.Generator) -> Candidates:
+def draw(
+    judge: MeritFunction, given: FixedValues, count: int, rng: np.random.Generator
+) -> CameraCandidates:
     """Draw cameras at random over all that is not given."""
 
     def log_uniform(ends: tuple[float, float]) -> Array:
@@ -173,7 +276,7 @@ def draw(judge: Judge, given: Given, count: int, rng: np.random.Generator) -> Ca
     lens = rng.integers(len(parts.lenses), size=count) if parts.lenses else np.full(count, -1)
     near, far = judge.reach_m
     middle = rng.uniform(0.3 / far, 1.2 / near, count)
-    found = Candidates(
+    found = CameraCandidates(
         sensor=sensor,
         lens=lens,
         focal_m=log_uniform(_FOCAL_M),
@@ -189,14 +292,16 @@ def draw(judge: Judge, given: Given, count: int, rng: np.random.Generator) -> Ca
     return _as_given(found, judge, given)
 
 
-def _in_dioptres(judge: Judge, found: Candidates) -> Array:
+def _in_dioptres(judge: MeritFunction, found: CameraCandidates) -> Array:
     """Vergence by which the focus differs, for a difference of the blur radii in pixels."""
     pitch = np.array([one.pixel_pitch_m for one in judge.parts.sensors])[found.sensor]
     per_dpt = found.focal_m**2 / (2 * found.f_number) / pitch
     return np.asarray(np.minimum(found.apart_dpt / per_dpt, 1.8 * found.middle_dpt))
 
 
-def _as_given(found: Candidates, judge: Judge, given: Given) -> Candidates:
+def _as_given(
+    found: CameraCandidates, judge: MeritFunction, given: FixedValues
+) -> CameraCandidates:
     """Cameras with the values that are given; a stock lens gives its focal length."""
     values = {
         "focal_m": given.focal_length_m,
@@ -235,7 +340,7 @@ def _objective(goal: str) -> _Score:
     return score
 
 
-def violations(wish: Wish) -> dict[str, _Score]:
+def violations(wish: Requirements) -> dict[str, _Score]:
     """Logarithm of what is missed of each wish; 0 or less if it is met."""
     found: dict[str, _Score] = {
         "error": lambda merits: np.log(merits.worst),
@@ -250,7 +355,7 @@ def violations(wish: Wish) -> dict[str, _Score]:
     return found
 
 
-def _violation(wish: Wish, but: str = "") -> _Score:
+def _violation(wish: Requirements, but: str = "") -> _Score:
     """Sum of what is missed of all wishes, but one."""
     scores = [score for name, score in violations(wish).items() if name != but]
 
@@ -293,7 +398,12 @@ class _Seeker:
     """Evolution of cameras, and all that were found to meet the wish."""
 
     def __init__(
-        self, judge: Judge, wish: Wish, given: Given, seed: int, progress: Progress | None
+        self,
+        judge: MeritFunction,
+        wish: Requirements,
+        given: FixedValues,
+        seed: int,
+        progress: Progress | None,
     ) -> None:
         self._judge, self._wish, self._given = judge, wish, given
         self._rng = np.random.default_rng(seed)
@@ -302,18 +412,18 @@ class _Seeker:
         self._pool = draw(judge, given, _DRAWN, self._rng)
         self._merits = judge.merits(self._pool)
         self.tried = _DRAWN
-        self._good: list[tuple[Candidates, Merits]] = []
+        self._good: list[tuple[CameraCandidates, Merits]] = []
         self._keep_good(self._pool, self._merits)
 
     @property
-    def archive(self) -> tuple[Candidates, Merits]:
+    def archive(self) -> tuple[CameraCandidates, Merits]:
         """All cameras that meet the wish."""
         return (
-            Candidates.join([one for one, _ in self._good]),
+            CameraCandidates.join([one for one, _ in self._good]),
             Merits.join([one for _, one in self._good]),
         )
 
-    def best(self, objective: _Score, violation: _Score) -> tuple[Candidates, Merits]:
+    def best(self, objective: _Score, violation: _Score) -> tuple[CameraCandidates, Merits]:
         """Cameras in the order of an objective, those that meet the wish first."""
 
         def score(merits: Merits) -> Array:
@@ -328,7 +438,7 @@ class _Seeker:
             new = self._judge.merits(children)
             self.tried += len(children)
             self._keep_good(children, new)
-            parents = Candidates.join([parents, children])
+            parents = CameraCandidates.join([parents, children])
             figures = Merits.join([figures, new])
             self._done += 1
             if self._progress is not None:
@@ -336,7 +446,7 @@ class _Seeker:
         order = np.argsort(score(figures), kind="stable")[:_PARENTS]
         return parents.take(order), figures.take(order)
 
-    def _varied(self, parents: Candidates, step: float) -> Candidates:
+    def _varied(self, parents: CameraCandidates, step: float) -> CameraCandidates:
         places = self._rng.integers(len(parents), size=_CHILDREN)
         one = parents.take(places)
 
@@ -351,7 +461,7 @@ class _Seeker:
         if parts.lenses:
             other = self._rng.random(_CHILDREN) < _NEW_PART
             lens = np.where(other, self._rng.integers(len(parts.lenses), size=_CHILDREN), lens)
-        found = Candidates(
+        found = CameraCandidates(
             sensor=sensor,
             lens=lens,
             focal_m=moved(one.focal_m, _FOCAL_M),
@@ -364,11 +474,11 @@ class _Seeker:
         )
         return _as_given(found, self._judge, self._given)
 
-    def _keep_good(self, candidates: Candidates, merits: Merits) -> None:
+    def _keep_good(self, candidates: CameraCandidates, merits: Merits) -> None:
         places = np.flatnonzero(_violation(self._wish)(merits) <= 0)
         self._good.append((candidates.take(places), merits.take(places)))
 
-    def answer(self, goal: str, found: Candidates, merits: Merits, place: int) -> Answer:
+    def answer(self, goal: str, found: CameraCandidates, merits: Merits, place: int) -> Answer:
         """Camera of one candidate, as an answer that is best at a goal."""
         parts = self._judge.parts
         lens = int(found.lens[place])
@@ -409,7 +519,7 @@ class _Seeker:
         return tuple(found)
 
 
-def _relaxed_words(wish: Wish, name: str, factor: float) -> str:
+def _relaxed_words(wish: Requirements, name: str, factor: float) -> str:
     if name == "error":
         return f"an error of {factor:.2f} times the wish can be met"
     if name == "size" and wish.max_size_m is not None:

@@ -18,9 +18,14 @@ from d3s.estimate.candidates import WIDEST_BLUR_PX
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.error_model import MAE_PER_SIGMA, error_model
-from d3s.lab.design.predict import WAVELENGTH_M, ErrorWish, Prediction
-from d3s.lab.design.table import LARGEST_DIFFERENCE_PX, defocus_slope_px, natural_table
+from d3s.lab.design.error_model import (
+    LARGEST_DIFFERENCE_PX,
+    MAE_PER_SIGMA,
+    defocus_slope_px,
+    error_model,
+    natural_table,
+)
+from d3s.lab.design.predict import WAVELENGTH_M, ErrorLimit, Prediction
 from d3s.lab.design.window_fit import window_errors
 from d3s.optics.psf import optical_cutoff
 from d3s.rig import Optics
@@ -84,7 +89,7 @@ class Effect(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cause:
+class ErrorCause:
     """Cause of an error of depth, and what one unit of it changes."""
 
     name: str
@@ -99,7 +104,7 @@ class Cause:
         return [self.effect.times(sign * amount) for sign in ((1,) if self.has_sign else (1, -1))]
 
 
-def tolerances(prediction: Prediction, wish: ErrorWish) -> list[Tolerance]:
+def tolerances(prediction: Prediction, wish: ErrorLimit) -> list[Tolerance]:
     """Effects of mounting errors and of warmth, and the loosest values that keep a wish.
 
     Parameters
@@ -112,7 +117,7 @@ def tolerances(prediction: Prediction, wish: ErrorWish) -> list[Tolerance]:
     return [_tolerance(cause, prediction, wish) for cause in causes(prediction.camera)]
 
 
-def causes(camera: Camera) -> list[Cause]:
+def causes(camera: Camera) -> list[ErrorCause]:
     """Mounting errors and warmth that a camera may have."""
     optics = camera.optics
     distance, baseline = optics.sensor_distance_m, optics.baseline_m
@@ -123,44 +128,48 @@ def causes(camera: Camera) -> list[Cause]:
     dpt_per_um = um / distance**2
     curvature = ACHROMAT_CURVATURE * (side_m / distance) ** 2 / distance
     if camera.sensors == 1:
-        roll = Cause(
+        roll = ErrorCause(
             "lens plate rolled against the sensor",
             "degrees",
             0.02,
             Effect(rows_px=baseline / optics.pixel_pitch_m * degree),
         )
     else:
-        roll = Cause(
+        roll = ErrorCause(
             "sensors rolled against each other, at the top",
             "degrees",
             0.1,
             Effect(offset_px=top_px * degree),
         )
     found = [
-        Cause("lens beside its place, along the baseline", "um", 50.0, Effect(offset_px=px_per_um)),
-        Cause("lens beside its place, across the baseline", "um", 1.0, Effect(rows_px=px_per_um)),
+        ErrorCause(
+            "lens beside its place, along the baseline", "um", 50.0, Effect(offset_px=px_per_um)
+        ),
+        ErrorCause(
+            "lens beside its place, across the baseline", "um", 1.0, Effect(rows_px=px_per_um)
+        ),
         roll,
-        Cause("baseline longer than designed", "um", 50.0, Effect(scale=um / baseline)),
-        Cause("one view larger, at the side", "%", 0.1, Effect(offset_px=0.01 * side_px)),
-        Cause(
+        ErrorCause("baseline longer than designed", "um", 50.0, Effect(scale=um / baseline)),
+        ErrorCause("one view larger, at the side", "%", 0.1, Effect(offset_px=0.01 * side_px)),
+        ErrorCause(
             "sensor farther from the lenses",
             "um",
             20.0,
             Effect(scale=um / distance, focus_dpt=(dpt_per_um,) * 2),
         ),
-        Cause(
+        ErrorCause(
             "focus difference missed",
             "um",
             5.0,
             Effect(focus_dpt=(0.5 * dpt_per_um, -0.5 * dpt_per_um)),
         ),
-        Cause(
+        ErrorCause(
             "sensor tilted, at the side",
             "degrees",
             0.5,
             Effect(focus_dpt=(side_m * degree / distance**2,) * 2),
         ),
-        Cause(
+        ErrorCause(
             "field curvature, at the side",
             "achromat",
             1.0,
@@ -171,7 +180,7 @@ def causes(camera: Camera) -> list[Cause]:
     return found + [_warmth(camera, material) for material in EXPANSION_PER_K]
 
 
-def _warmth(camera: Camera, material: str) -> Cause:
+def _warmth(camera: Camera, material: str) -> ErrorCause:
     """Warmth of a camera whose plate and housing are of one material.
 
     On one sensor, both views move apart with the lens plate, and the sensor hardly grows. Two
@@ -179,7 +188,7 @@ def _warmth(camera: Camera, material: str) -> Cause:
     """
     optics, per_k = camera.optics, EXPANSION_PER_K[material]
     apart_px = optics.baseline_m * (per_k - _SILICON_PER_K) / optics.pixel_pitch_m
-    return Cause(
+    return ErrorCause(
         f"warmth, {material}",
         "K",
         WARMTH_K,
@@ -192,7 +201,7 @@ def _warmth(camera: Camera, material: str) -> Cause:
     )
 
 
-def _tolerance(cause: Cause, prediction: Prediction, wish: ErrorWish) -> Tolerance:
+def _tolerance(cause: ErrorCause, prediction: Prediction, wish: ErrorLimit) -> Tolerance:
     depth = prediction.depth_m
     limit = wish.limit_m(depth)
 
@@ -235,7 +244,7 @@ def _loosest(is_met: Callable[[float], bool], start: float) -> float:
 
 
 def calibrated_error_m(
-    prediction: Prediction, cause: Cause, amount: float, *, left_px: float = _CALIBRATED_PX
+    prediction: Prediction, cause: ErrorCause, amount: float, *, left_px: float = _CALIBRATED_PX
 ) -> FloatArray:
     """Mean absolute error at each depth after a calibration, in metres.
 
@@ -248,7 +257,7 @@ def calibrated_error_m(
     return _known_error_m(prediction, cause.effects(amount), shift_m, left_px)
 
 
-def _checked_error_m(prediction: Prediction, cause: Cause, amount: float) -> FloatArray:
+def _checked_error_m(prediction: Prediction, cause: ErrorCause, amount: float) -> FloatArray:
     """Mean absolute error at each depth after `d3s check` with a wall, in metres."""
     if not cause.is_later:
         return calibrated_error_m(prediction, cause, amount)
@@ -293,7 +302,7 @@ def _seen_m(
 
 
 def error_before_m(
-    prediction: Prediction, cause: Cause, amount: float, depths_m: FloatArray
+    prediction: Prediction, cause: ErrorCause, amount: float, depths_m: FloatArray
 ) -> FloatArray:
     """Mean absolute error at depths of an estimator that takes the camera as designed, in metres.
 

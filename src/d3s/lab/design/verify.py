@@ -1,5 +1,6 @@
-"""Verification of a prediction: the camera is simulated, and `joint` measures planes with it."""
+"""What is measured of a camera on paper: planes of its twin by `joint`, and frames per second."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,8 @@ from d3s.estimate.methods import estimate_quietly
 from d3s.estimate.options import JointOptions
 from d3s.lab.design.camera import Camera
 from d3s.lab.design.error_model import MAE_PER_SIGMA
-from d3s.lab.design.light import Light
-from d3s.lab.design.predict import LEAST_DENSITY, ErrorWish, Prediction, check_reach
-from d3s.lab.design.wall import Wall
+from d3s.lab.design.predict import LEAST_DENSITY, ErrorLimit, Prediction, check_reach
+from d3s.lab.design.wall import Lighting, Wall
 from d3s.lab.evaluate.metrics import mean_or_nan, ratio
 from d3s.lab.evaluate.truth import within_frames
 from d3s.lab.twin.pair import simulate
@@ -28,7 +28,7 @@ _DRAWS = 3  # of the noise
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredErrors:
     """Errors of `joint` on one simulated plane, or on several at one depth."""
 
     depth_m: float
@@ -41,7 +41,7 @@ class Measured:
         """Standard deviation of Gaussian errors with this mean absolute error."""
         return self.mae_m / MAE_PER_SIGMA
 
-    def meets(self, wish: ErrorWish) -> bool:
+    def meets(self, wish: ErrorLimit) -> bool:
         """Whether the error is within a wish, at half of the pixels at least."""
         return self.mae_m <= float(wish.limit_m(self.depth_m)) and self.density >= LEAST_DENSITY
 
@@ -51,13 +51,13 @@ def measure_plane(
     depth_m: float,
     *,
     search_m: tuple[float, float] | None = None,
-    light: Light = Light(),  # noqa: B008 - immutable
+    light: Lighting = Lighting(),  # noqa: B008 - immutable
     wall: Wall = Wall(),  # noqa: B008 - immutable
     calibration_px: float = 0.0,
     common_px: int = _COMMON_PX,
     draws: int = _DRAWS,
     seed: int = 0,
-) -> Measured:
+) -> MeasuredErrors:
     """Simulate a plane with diffraction and noise, and measure it with `joint`.
 
     Parameters
@@ -95,7 +95,7 @@ def measure_plane(
         kept = judged & found.valid
         errors.append(np.asarray(found.depth_m[kept] - depth_m, dtype=np.float64))
     error = np.concatenate(errors)
-    return Measured(
+    return MeasuredErrors(
         depth_m=depth_m,
         mae_m=mean_or_nan(np.abs(error)),
         bias_m=mean_or_nan(error),
@@ -110,7 +110,7 @@ def verify(
     calibration_px: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
-) -> list[Measured]:
+) -> list[MeasuredErrors]:
     """Measure planes over the depths of a prediction, on the twin of its camera.
 
     Parameters
@@ -150,3 +150,24 @@ def verify(
         if progress is not None:
             progress(number + 1, len(depths))
     return found
+
+
+_ROWS_PX = 256  # of the piece of a view that is timed
+_COLS_PX = 512
+_TRIES = 3
+
+
+def frames_per_second(camera: Camera, reach_m: tuple[float, float]) -> float:
+    """Frames per second, from the time of a piece of a view with all depths of the reach."""
+    rows, cols = camera.view_px
+    largest = int(np.ceil(float(camera.optics.disparity_px(reach_m[0]))))
+    shape = min(rows, _ROWS_PX), min(cols, max(_COLS_PX, 2 * largest))
+    middle_m = 2 / (1 / reach_m[0] + 1 / reach_m[1])
+    pair = simulate(Plane(depth_m=middle_m), camera.rig, noise=0.01, shape=shape)
+    options = JointOptions(depth_range_m=reach_m)
+    times = []
+    for _ in range(_TRIES):
+        started = time.perf_counter()
+        estimate_quietly(pair.left, pair.right, camera.rig, options=options)
+        times.append(time.perf_counter() - started)
+    return shape[0] * shape[1] / (rows * cols) / min(times)

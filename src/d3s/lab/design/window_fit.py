@@ -17,24 +17,13 @@ from numpy.typing import ArrayLike
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.refine import UNEXPLAINED, fit_parameters
 from d3s.estimate.joint.smoothing import noise_gains
-from d3s.lab.design.limits import Spread, transfer_function
-from d3s.optics.lens import Lens
+from d3s.lab.design.limits import Diffraction, transfer_at
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
-# Frequencies of the tables of transfer functions, from 0 to the corner of the spectrum.
-_TABLE_STEPS = 640
-_CORNER = np.sqrt(0.5)
 # Margin of the picture that the blur, the prefilter and the wrap of the transform may spoil.
 _LEAST_MARGIN_PX = 12
 _STEP_PX = 4  # distance of neighbouring windows: they overlap, so that all of them tell no more
-
-
-class Diffraction(NamedTuple):
-    """Shape of the PSF, and the wavelength of the light."""
-
-    spread: Spread = "diffraction"
-    wavelength_m: float = 550e-9
 
 
 class WindowErrors(NamedTuple):
@@ -184,17 +173,6 @@ def _filters(shape: tuple[int, ...], scale: int, smoothing_px: float) -> _Filter
     slope = np.broadcast_to((8 * np.sin(w_x) - np.sin(2 * w_x)) / 6, radius.shape)
     laplacian = 2 * np.cos(w_x) + 2 * np.cos(w_y) - 4
     return _Filters(smoothing, slope, np.asarray(laplacian), radius)
-
-
-def transfer_at(
-    radius: FloatArray, lens: Lens, depth_m: float, diffraction: Diffraction
-) -> FloatArray:
-    """Transfer function of a lens at frequencies, interpolated in a table of it."""
-    if lens.aperture_radius_m == 0:
-        return np.ones_like(radius)
-    table_at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)
-    function = transfer_function(lens, diffraction.spread, diffraction.wavelength_m)
-    return np.asarray(np.interp(radius, table_at, function(table_at, depth_m)))
 
 
 def _margin_px(optics: Optics, depth_m: float, smoothing_px: float) -> int:

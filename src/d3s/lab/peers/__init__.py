@@ -13,8 +13,8 @@ li2010      dual-focus stereo: blur equalised at each depth, then matched
 takeda2013  stereo and defocus by deconvolution
 
 common      input and result of a call, intensity scaling, filters and flags
-matching    window matching over a grid of disparities: options, costs, left-right check, result
-fourier     blur and subpixel shift of whole views in the frequency domain
+matching    window matching over a grid of disparities: options, costs, left-right check, result;
+            blur and subpixel shift of whole views in the frequency domain
 """
 
 from d3s.estimate.methods import Method

@@ -42,10 +42,10 @@ from d3s.lab.peers.common import (
     box_mean,
     gaussian_radius_px,
 )
-from d3s.lab.peers.fourier import PaddedFft
 from d3s.lab.peers.matching import (
     DisparityGrid,
     DisparityMap,
+    PaddedFft,
     Parabola,
     RunningMinimum,
     SearchOptions,

@@ -48,13 +48,14 @@ from d3s.lab.peers.common import (
     gaussian_blur,
     normalise_pair,
 )
-from d3s.lab.peers.fourier import PaddedFft, Spectrum
 from d3s.lab.peers.matching import (
     BlockMatch,
     DisparityGrid,
     DisparityMap,
     MatchingOptions,
+    PaddedFft,
     SigmaFactor,
+    Spectrum,
     block_match,
     flag_matches,
 )

@@ -37,14 +37,15 @@ from d3s.lab.peers.common import (
     box_mean,
     gaussian_radius_px,
 )
-from d3s.lab.peers.fourier import PaddedFft, Spectrum
 from d3s.lab.peers.matching import (
     Consistency,
     DisparityGrid,
     DisparityMap,
+    PaddedFft,
     RunningMinimum,
     SearchOptions,
     SigmaFactor,
+    Spectrum,
     estimate_by_search,
     independent_samples,
 )

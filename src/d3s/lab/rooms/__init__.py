@@ -5,13 +5,9 @@ and things through two thin lenses. A pair of views without noise comes out, wit
 
 Modules::
 
-    room           `Room`: the record of a random room
+    room           `Room`, the record of a random room, and its layout from its seed
     solids         rectangles, cylinders, balls, stones and lamps, and their paint
-    layout         where everything in a room is, from its seed
-    camera         numbers of a thin-lens camera, from the rig
-    mitsuba        loading of Mitsuba, with or without LLVM
-    shapes         solids as shapes of Mitsuba
-    engine         light and depth of a view, by Mitsuba
+    mitsuba        light and depth of a view, by Mitsuba, with or without LLVM
     pair           `render_room`: both views of a room, with their truth
     store          rendered pairs as files, found again by a digest
 """

@@ -1,4 +1,9 @@
-"""Mitsuba 3, the extra `d3s[render]`: loaded when it is first needed, in the fastest way there is.
+"""Light and depth of a room by Mitsuba 3, the extra `d3s[render]`, through thin lenses.
+
+A ray leaves a random point of the aperture and meets the ray through the centre of the aperture in
+the plane of focus. So the image is that of a pinhole at the centre of the lens, and a point at
+depth Z is blurred to a disk. Its radius in pixels is s0 A / p times the distance of 1/Z from
+1/Z_focus, as `Optics.blur_radius_px` has it.
 
 The variant `llvm_ad_mono` compiles the path tracer for this processor, and needs the library of
 LLVM 16 or newer (Debian: libllvm19). Older ones are not tried: Mitsuba crashes with LLVM 15. The
@@ -8,12 +13,73 @@ variant `scalar_rgb` needs no library, and takes about three times as long.
 import importlib
 import importlib.util
 import os
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from d3s.errors import InputError
+import numpy as np
+
+from d3s.errors import InputError, SceneError
+from d3s.lab.rooms.room import Layout
+from d3s.lab.rooms.solids import Cylinder, Lamp, Paint, Quad, Solid, Sphere, Stone, stone_mesh
+from d3s.lab.twin.geometry import View, Window
+from d3s.types import FloatArray, Image, Progress
+
+
+class ThinLensCamera(NamedTuple):
+    """Camera of one view, on a film that is centred on the axis of the lens.
+
+    The right view of a rig with a disparity at infinity looks past the axis. Its frame is then a
+    part of the film at one side, and the rest of a pixel is left to the resampling.
+    """
+
+    x_m: float  # position of the lens; y and z are 0
+    aperture_radius_m: float  # 0 for a pinhole
+    focus_distance_m: float
+    fov_x_rad: float  # full angle of the width of the film
+    film_px: tuple[int, int]  # rows and columns of the film
+    part: Window  # pixels of the film that are rendered: the frame and a margin
+    shift_px: float  # from the pixels of `part` to those of the frame, to the right
+
+
+def thin_lens_camera(view: View, shape: tuple[int, int], margin_px: int) -> ThinLensCamera:
+    """Camera of one view of a rig without mounting errors, with a margin on each side of the frame.
+
+    Raises a SceneError if the lens is focused at infinity or beyond.
+    """
+    optics = view.optics
+    focus_m = optics.focus_distances_m[view.camera]
+    if optics.aperture_radius_m > 0 and not 0 < focus_m < np.inf:
+        name = ("optical_power_left_dpt", "optical_power_right_dpt")[view.camera]
+        raise SceneError(
+            f"{name}={1 / optics.sensor_distance_m + 1 / focus_m:g} must be above "
+            f"{1 / optics.sensor_distance_m:g}, 1 / sensor_distance_m, to be rendered: the path "
+            "tracer has no lens that is focused at infinity or beyond."
+        )
+    offset_px = optics.disparity_offset_px if view.camera else 0.0
+    whole_px = round(offset_px)
+    part = Window(0, abs(whole_px) + whole_px, shape[0] + 2 * margin_px, shape[1] + 2 * margin_px)
+    film_px = part.rows, part.cols + 2 * abs(whole_px)
+    return ThinLensCamera(
+        x_m=view.camera_x_m,
+        aperture_radius_m=optics.aperture_radius_m,
+        focus_distance_m=focus_m,
+        fov_x_rad=float(2 * np.arctan(film_px[1] / 2 / optics.focal_length_px)),
+        film_px=film_px,
+        part=part,
+        shift_px=offset_px - whole_px,
+    )
+
+
+def pinhole_rays(view: View, shape: tuple[int, int]) -> FloatArray:
+    """Slopes (X/Z, Y/Z, 1) of the rays through the pixel centres, (rows, cols, 3)."""
+    frame = Window.frame(shape)
+    x, y = np.meshgrid(frame.col_numbers, frame.row_numbers)
+    return np.asarray(np.stack((x, y, np.ones_like(x)), axis=-1) @ view.ray_matrix.T)
+
 
 LLVM_PATH = "DRJIT_LIBLLVM_PATH"
 """Environment variable with the path of the LLVM library; empty for the variant without it."""
@@ -61,3 +127,241 @@ def llvm_path() -> str | None:
                 if path.exists():
                     return str(path)
     return None
+
+
+Shape = dict[str, Any] | Any
+"""Shape as `mitsuba.load_dict` takes it: a dictionary, or a mesh."""
+
+_GLOSS = 0.25  # roughness of glossy paint: wide, soft highlights
+
+
+class ShapeMaker:
+    """Makes shapes; solids with one paint share its texels."""
+
+    def __init__(self) -> None:
+        self._mi = load_mitsuba()
+        self._bitmaps: dict[Paint, Any] = {}
+
+    def lamp(self, lamp: Lamp) -> Shape:
+        """Return the shape of a lamp."""
+        return {
+            "type": "rectangle",
+            "to_world": self._transform(_placed(lamp.half_a, lamp.half_b, lamp.centre)),
+            "emitter": {"type": "area", "radiance": _grey(lamp.radiance)},
+        }
+
+    def shapes(self, solid: Solid) -> Iterator[Shape]:
+        """Yield the shapes of a solid."""
+        if isinstance(solid, Quad):
+            yield self._quad(solid)
+        elif isinstance(solid, Cylinder):
+            yield from self._cylinder(solid)
+        elif isinstance(solid, Sphere):
+            yield {
+                "type": "sphere",
+                "center": solid.centre.tolist(),
+                "radius": solid.radius_m,
+                **self._surface(solid.paint, _round_size(solid)),
+            }
+        else:
+            yield self._mesh(solid)
+
+    def _quad(self, quad: Quad) -> Shape:
+        height_m, width_m = (2 * float(np.linalg.norm(half)) for half in (quad.half_b, quad.half_a))
+        return {
+            "type": "rectangle",
+            "to_world": self._transform(_placed(quad.half_a, quad.half_b, quad.centre)),
+            "flip_normals": quad.paint.finish == "glowing",
+            **self._surface(quad.paint, (height_m, width_m)),
+        }
+
+    def _cylinder(self, solid: Cylinder) -> Iterator[Shape]:
+        axis = solid.top - solid.base
+        length_m, radius_m = float(np.linalg.norm(axis)), solid.radius_m
+        yield {
+            "type": "cylinder",
+            "p0": solid.base.tolist(),
+            "p1": solid.top.tolist(),
+            "radius": radius_m,
+            **self._surface(solid.paint, (length_m, 2 * np.pi * radius_m)),
+        }
+        first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+        first *= radius_m / np.linalg.norm(first)
+        second = np.cross(axis, first) / length_m
+        yield {
+            "type": "disk",
+            "to_world": self._transform(_placed(first, second, solid.top)),
+            **self._surface(solid.paint, (2 * radius_m, 2 * radius_m)),
+        }
+
+    def _mesh(self, stone: Stone) -> Shape:
+        mi = self._mi
+        mesh_of = stone_mesh(stone)
+        properties = mi.Properties()
+        bsdf = self._surface(stone.paint, _round_size(stone))["bsdf"]
+        properties["mesh_bsdf"] = mi.load_dict(bsdf)
+        mesh = mi.Mesh(
+            "stone",
+            vertex_count=len(mesh_of.vertices),
+            face_count=len(mesh_of.triangles),
+            has_vertex_normals=True,
+            has_vertex_texcoords=True,
+            props=properties,
+        )
+        arrays = mi.traverse(mesh)
+        arrays["vertex_positions"] = mesh_of.vertices.astype(np.float32).ravel()
+        arrays["vertex_texcoords"] = mesh_of.places.astype(np.float32).ravel()
+        arrays["faces"] = mesh_of.triangles.astype(np.uint32).ravel()
+        arrays.update()
+        return mesh
+
+    def _surface(self, paint: Paint, size_m: tuple[float, float]) -> dict[str, Any]:
+        """Paint of a surface of `size_m`, (height, width): what it reflects, or its own light."""
+        colour = self._colour(paint, size_m)
+        if paint.finish == "glowing":
+            return {"emitter": {"type": "area", "radiance": colour}}
+        bsdf: dict[str, Any] = {"type": "diffuse", "reflectance": colour}
+        if paint.finish == "glossy":
+            bsdf = {"type": "roughplastic", "diffuse_reflectance": colour, "alpha": _GLOSS}
+        return {"bsdf": {"type": "twosided", "bsdf": bsdf}}
+
+    def _colour(self, paint: Paint, size_m: tuple[float, float]) -> dict[str, Any]:
+        if paint.texture is None:
+            return _grey(paint.albedo)
+        if paint not in self._bitmaps:
+            self._bitmaps[paint] = self._mi.Bitmap(paint.reflectance()[..., np.newaxis])
+        (height_m, width_m), (down_m, right_m) = paint.size_m, paint.offset_m
+        tall, wide = size_m[0] / height_m, size_m[1] / width_m
+        matrix = np.diag([wide, tall, 1.0, 1.0])
+        matrix[0, 3] = 0.5 - 0.5 * wide - right_m / width_m
+        matrix[1, 3] = 0.5 - 0.5 * tall - down_m / height_m
+        return {
+            "type": "bitmap",
+            "bitmap": self._bitmaps[paint],
+            "raw": True,
+            "filter_type": "bilinear",
+            "wrap_mode": "mirror",
+            "to_uv": self._transform(matrix),
+        }
+
+    def _transform(self, matrix: FloatArray) -> Any:
+        return self._mi.ScalarTransform4f(matrix.tolist())
+
+
+def _grey(value: float) -> dict[str, Any]:
+    return {"type": "uniform", "value": value}
+
+
+def _round_size(ball: Sphere | Stone) -> tuple[float, float]:
+    """Height and width of the texture of a ball, from pole to pole and around."""
+    return np.pi * ball.radius_m, 2 * np.pi * ball.radius_m
+
+
+def _placed(half_a: FloatArray, half_b: FloatArray, centre: FloatArray) -> FloatArray:
+    """4x4 matrix from the square of [-1, 1] to a rectangle in space."""
+    normal = np.cross(half_a, half_b)
+    matrix = np.eye(4)
+    matrix[:3, 0], matrix[:3, 1] = half_a, half_b
+    matrix[:3, 2], matrix[:3, 3] = normal / np.linalg.norm(normal), centre
+    return matrix
+
+
+# Places per pixel along each axis. Light falls on a film of so many times the pixels, which is then
+# resampled as all views of the twin are: fine textures in focus would alias on plain pixels.
+PER_PIXEL = 4
+_PATHS_AT_ONCE = 12_000_000  # bounds the memory of a vectorised render
+_LONGEST_PATH = 4  # of light that two more surfaces reflect before the one that is seen
+_NEAR_M, _FAR_M = 1e-3, 100.0
+
+
+def paths_per_place(samples: int) -> int:
+    """Light paths for each place of the film: a square, since the sampler is stratified."""
+    return int(np.ceil(np.sqrt(samples) / PER_PIXEL)) ** 2
+
+
+class RenderScene:
+    """Layout, loaded into Mitsuba."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._mi = load_mitsuba()
+        maker, number = ShapeMaker(), count()
+        shapes = [shape for solid in layout.solids for shape in maker.shapes(solid)]
+        shapes += [maker.lamp(lamp) for lamp in layout.lamps]
+        named = {f"shape_{next(number)}": shape for shape in shapes}
+        self._scene = self._mi.load_dict({"type": "scene", **named})
+
+    def light(
+        self, camera: ThinLensCamera, samples: int, seed: int, progress: Progress | None = None
+    ) -> Image:
+        """Light on the film, `PER_PIXEL` values along each axis of a pixel.
+
+        `samples` are light paths per pixel, rounded up to 16 times a square. `progress` is called
+        with the number of rows of the film that are done, and of all.
+        """
+        each = paths_per_place(samples)
+        rows, cols = PER_PIXEL * camera.part.rows, PER_PIXEL * camera.part.cols
+        step = max(1, _PATHS_AT_ONCE // (cols * each))
+        light = np.empty((rows, cols), dtype=np.float32)
+        integrator = self._mi.load_dict(
+            {"type": "path", "max_depth": _LONGEST_PATH, "rr_depth": _LONGEST_PATH + 1}
+        )
+        for number, first in enumerate(range(0, rows, step)):
+            last = min(first + step, rows)
+            sensor = self._sensor(camera, (first, last), each)
+            part = self._mi.render(
+                self._scene, sensor=sensor, integrator=integrator, spp=each, seed=seed + number
+            )
+            light[first:last] = np.asarray(part, dtype=np.float32)[..., 0]
+            if progress is not None:
+                progress(last, rows)
+        return light
+
+    def depth_m(self, view: View, shape: tuple[int, int]) -> FloatArray:
+        """Depth along the rays through the pixel centres and the centre of the lens."""
+        mi = self._mi
+        rays = pinhole_rays(view, shape).reshape(-1, 3)
+        lengths = np.linalg.norm(rays, axis=1)
+        origin, unit = (view.camera_x_m, 0.0, 0.0), rays / lengths[:, np.newaxis]
+        if mi.variant().startswith("scalar"):  # one ray after the other
+            reach = [self._scene.ray_intersect(mi.Ray3f(origin, one)).t for one in unit.tolist()]
+        else:
+            directions = mi.Vector3f(unit.T.astype(np.float32))
+            reach = self._scene.ray_intersect(mi.Ray3f(mi.Point3f(*origin), directions)).t
+        return np.asarray((np.asarray(reach, dtype=np.float64) / lengths).reshape(shape))
+
+    def _sensor(self, camera: ThinLensCamera, band: tuple[int, int], each: int) -> Any:
+        """Sensor of Mitsuba for a band of rows of the film."""
+        lens: dict[str, Any] = {"type": "perspective"}
+        if camera.aperture_radius_m > 0:
+            lens = {
+                "type": "thinlens",
+                "aperture_radius": camera.aperture_radius_m,
+                "focus_distance": camera.focus_distance_m,
+            }
+        film = {
+            "type": "hdrfilm",
+            "height": PER_PIXEL * camera.film_px[0],
+            "width": PER_PIXEL * camera.film_px[1],
+            "crop_offset_x": PER_PIXEL * camera.part.col,
+            "crop_offset_y": band[0],
+            "crop_width": PER_PIXEL * camera.part.cols,
+            "crop_height": band[1] - band[0],
+            "rfilter": {"type": "box"},
+            "pixel_format": "luminance",
+            "component_format": "float32",
+        }
+        x = camera.x_m
+        return self._mi.load_dict(
+            {
+                **lens,
+                "fov": float(np.rad2deg(camera.fov_x_rad)),
+                "fov_axis": "x",
+                "near_clip": _NEAR_M,
+                "far_clip": _FAR_M,
+                "to_world": self._mi.ScalarTransform4f().look_at(
+                    origin=[x, 0, 0], target=[x, 0, 1], up=[0, -1, 0]
+                ),
+                "film": film,
+                "sampler": {"type": "multijitter", "sample_count": each},
+            }
+        )

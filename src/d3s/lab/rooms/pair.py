@@ -3,10 +3,8 @@
 import numpy as np
 
 from d3s.errors import SceneError
-from d3s.lab.rooms.camera import ThinLensCamera, thin_lens_camera
-from d3s.lab.rooms.engine import PER_PIXEL, RenderScene
-from d3s.lab.rooms.layout import Layout, layout_of
-from d3s.lab.rooms.room import Room
+from d3s.lab.rooms.mitsuba import PER_PIXEL, RenderScene, ThinLensCamera, thin_lens_camera
+from d3s.lab.rooms.room import Layout, Room, layout_of
 from d3s.lab.twin.depth_map import EDGE_PX
 from d3s.lab.twin.geometry import perfect_views
 from d3s.lab.twin.pair import Pair

@@ -27,10 +27,8 @@ from d3s.types import Progress
 _IMAGES = ("left", "right", "depth_m", "all_in_focus", "occluded")
 _MODULES = (
     "d3s.lab.rooms.solids",
-    "d3s.lab.rooms.layout",
-    "d3s.lab.rooms.camera",
-    "d3s.lab.rooms.shapes",
-    "d3s.lab.rooms.engine",
+    "d3s.lab.rooms.room",
+    "d3s.lab.rooms.mitsuba",
     "d3s.lab.rooms.pair",
     "d3s.lab.twin.sampling",
     "d3s.lab.twin.textures",
@@ -41,7 +39,7 @@ _MODULES = (
 
 
 def stored_path(room: Room, rig: Rig, folder: str | os.PathLike[str]) -> Path:
-    """File of a rendered room in a folder, whether it exists or not; an InputError without Mitsuba."""
+    """File of a rendered room in a folder, there or not; an InputError without Mitsuba."""
     key = {
         "room": room.model_dump(mode="json"),
         "optics": rig.optics.model_dump(mode="json"),

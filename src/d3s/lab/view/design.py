@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d3s.lab.design.predict import ErrorWish, Prediction
+from d3s.lab.design.predict import ErrorLimit, Prediction
 from d3s.lab.design.search import Search
-from d3s.lab.design.verify import Measured
+from d3s.lab.design.verify import MeasuredErrors
 from d3s.lab.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plot_design(
-    prediction: Prediction, wish: ErrorWish, measured: Sequence[Measured] = ()
+    prediction: Prediction, wish: ErrorLimit, measured: Sequence[MeasuredErrors] = ()
 ) -> "Figure":
     """Figure of the predicted errors, the disparity and the blur over depth.
 
@@ -43,7 +43,7 @@ def plot_design(
 
 
 def _plot_errors(
-    axes: "Axes", prediction: Prediction, wish: ErrorWish, measured: Sequence[Measured]
+    axes: "Axes", prediction: Prediction, wish: ErrorLimit, measured: Sequence[MeasuredErrors]
 ) -> None:
     depth, mae_mm = prediction.depth_m, 1e3 * prediction.mae_m
     spread = np.exp(prediction.scatter)
