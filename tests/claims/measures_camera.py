@@ -205,9 +205,9 @@ def worst_prediction() -> float:
 
 def smallest_camera_mm() -> float:
     """Longest side of the smallest camera with an error of 1 cm from 0.3 to 2 m."""
-    from d3s.lab.design import Wish, search
+    from d3s.lab.design import Requirements, search
 
-    found = search(Wish(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=15e-3))
+    found = search(Requirements(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=15e-3))
     return 1e3 * min(one.size_m for one in found.answers)
 
 
