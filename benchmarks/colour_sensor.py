@@ -13,7 +13,7 @@ least that it could be (`limits`). PART is accuracy or noticed.
 
 **Noticed.** Raw frames of a colour sensor that nobody said to be one, with filters and scenes drawn
 at random, and raw frames of a mono sensor with fine textures: in how many of each
-`d3s.rig.find_bayer` sees colour filters, and in how many the quick look of `Rig.split` does.
+`d3s.rig.bayer` sees colour filters, and in how many the quick look of `Rig.split` does.
 """
 
 import argparse
@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import d3s
-from d3s.rig.bayer import on_sites
-from d3s.rig.find_bayer import find_bayer, swapped, unsaid_warning
+from d3s.rig.bayer import looks_coloured, on_sites, unsaid_warning
 from sheets import Sheet, show
 
 ELECTRONS = {"full_well_e": 10_000.0, "read_noise_e": 5.0, "bits": 12}
@@ -254,18 +253,15 @@ def random_frame(number: int, *, colour: bool) -> tuple[np.ndarray, str | None]:
 
 def noticed(unsaid: int, mono: int) -> dict[str, int]:
     """Numbers of frames that are taken for those of a colour sensor."""
-    counted = ("noticed", "order_found", "split_warns", "false_alarms", "split_false_alarms")
+    counted = ("noticed", "split_warns", "false_alarms", "split_false_alarms")
     found = {"unsaid": unsaid, "mono": mono, **dict.fromkeys(counted, 0)}
     for number in range(unsaid):
-        frame, order = random_frame(number, colour=True)
-        bayer = find_bayer(frame)
-        found["noticed"] += bayer.is_bayer
-        # Red and blue cannot be told apart: the green pixels are what counts.
-        found["order_found"] += order in (bayer.order, swapped(bayer.order or ""))
+        frame, _ = random_frame(number, colour=True)
+        found["noticed"] += looks_coloured(frame)
         found["split_warns"] += bool(unsaid_warning(frame, is_quick=True))
     for number in range(mono):
         frame, _ = random_frame(number, colour=False)
-        found["false_alarms"] += find_bayer(frame).is_bayer
+        found["false_alarms"] += looks_coloured(frame)
         found["split_false_alarms"] += bool(unsaid_warning(frame, is_quick=True))
     return found
 
@@ -274,10 +270,10 @@ def noticed_text(found: dict[str, int]) -> str:
     """Sentences on the frames that are noticed."""
     return (
         f"Of {found['unsaid']} frames of a colour sensor that nobody said to be one, "
-        f"{found['noticed']} are noticed, and in {found['order_found']} the green pixels are "
-        f"found.\nOf {found['mono']} frames of a mono sensor with fine textures, "
-        f"{found['false_alarms']} are taken for those of a colour sensor.\nThe quick look of "
-        f"`Rig.split` at arrays notices {found['split_warns']} and {found['split_false_alarms']}."
+        f"{found['noticed']} are noticed.\nOf {found['mono']} frames of a mono sensor with fine "
+        f"textures, {found['false_alarms']} are taken for those of a colour sensor.\nThe quick "
+        f"look of `Rig.split` at arrays notices {found['split_warns']} and "
+        f"{found['split_false_alarms']}."
     )
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from d3s.calibrate.anchors import find_anchors
-from d3s.calibrate.least_shift import least_shift
+from d3s.calibrate.anchors import find_anchors, least_shift
 from d3s.errors import CalibrationError
 
 

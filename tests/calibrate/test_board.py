@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Board
 
 OPTICS = d3s.Rig.paper_prototype().optics
 SHAPE = (401, 801)  # the axis is at row 200, column 400

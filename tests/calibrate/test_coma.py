@@ -5,7 +5,6 @@ import pytest
 
 import d3s
 from d3s.calibrate.anchors import find_anchors
-from d3s.calibrate.board import Board
 from d3s.calibrate.coma import (
     BoardBlur,
     board_spectrum,
@@ -15,6 +14,7 @@ from d3s.calibrate.coma import (
     spectrum,
     without_coma,
 )
+from d3s.calibrate.distortion import Board
 from d3s.optics.wavefront import pupil_points
 from d3s.rig import LensMaps
 

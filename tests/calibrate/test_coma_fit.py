@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.board import Board
-from d3s.calibrate.coma import BoardBlur, spectrum
-from d3s.calibrate.coma_fit import find_coma
+from d3s.calibrate.coma import BoardBlur, find_coma, spectrum
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.optics.wavefront import pupil_points

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.board import Board
 from d3s.calibrate.disparity_map import (
     CellDisparity,
     DisparityMap,
@@ -13,6 +12,7 @@ from d3s.calibrate.disparity_map import (
     measure_cells,
     remaining_sigma,
 )
+from d3s.calibrate.distortion import Board
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps

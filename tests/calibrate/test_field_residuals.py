@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
+from d3s.calibrate.validation import FieldResiduals, mean_of_known
 
 
 def residuals(values, **changes) -> FieldResiduals:

@@ -11,7 +11,7 @@ from d3s.calibrate.fields import Box, Fields, find_fields, largest_crop
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Calibration, LensMaps
-from d3s.rig.places import view_to_raw_matrices, view_to_raw_places
+from d3s.rig.calibration import view_to_raw_matrices, view_to_raw_places
 
 # Fields -------------------------------------------------------------------------------------------
 

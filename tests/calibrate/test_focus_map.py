@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.rig import LensMaps
 from lens_pairs import RIG, lens_pair, lens_rig

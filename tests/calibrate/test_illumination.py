@@ -7,7 +7,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import d3s
-from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.illumination import find_illumination
 from d3s.rig.lens_maps import polynomial_at
 

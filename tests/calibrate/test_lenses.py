@@ -7,10 +7,9 @@ import pytest
 
 import d3s
 from d3s.calibrate.alignment import Setup, align_matches, lens_maps_of
-from d3s.calibrate.coma_fit import Coma
+from d3s.calibrate.coma import Coma
 from d3s.calibrate.disparity_map import CellDisparity
-from d3s.calibrate.lenses import field_residuals, with_sigma
-from d3s.calibrate.percent import PERCENT, PERCENT_OF_TEST, Percent
+from d3s.calibrate.steps import PERCENT, PERCENT_OF_TEST, Percent, field_residuals, with_sigma
 from d3s.rig import LensMaps
 from d3s.rig.calibration import LEAST_SIGMA_PX
 from lens_pairs import lens_rig

@@ -75,7 +75,7 @@ def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, mo
     def refuse(*_, **__):
         raise CalibrationError("no waves.", left_out={2: "it is grey"})
 
-    monkeypatch.setattr("d3s.calibrate.lenses.find_defocus", refuse)
+    monkeypatch.setattr("d3s.calibrate.steps.find_defocus", refuse)
     with pytest.raises(CalibrationError, match="no waves") as caught:
         d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=small_rig())
     report = caught.value.report

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.anchors import find_anchors
-from d3s.calibrate.field_residuals import FieldResiduals
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.report import Report
-from d3s.calibrate.validation import Validation
+from d3s.calibrate.validation import FieldResiduals, Validation
 from d3s.lab.view.calibration import report_page
 from d3s.rig import Rig
 from d3s.rig.lens_maps import LensMaps

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import (
     COMA_CONSENSUS,

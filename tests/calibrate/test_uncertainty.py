@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.board import Board
-from d3s.calibrate.coma_fit import Coma
-from d3s.calibrate.uncertainty import board_errors_px, distance_errors_px, texture_errors_px
+from d3s.calibrate.coma import Coma
+from d3s.calibrate.disparity_map import board_errors_px, distance_errors_px, texture_errors_px
+from d3s.calibrate.distortion import Board
 from d3s.rig import LensMaps
 from d3s.rig.variance import DisparityVariance
 

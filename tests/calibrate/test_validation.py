@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.baselines import choose_baselines
-from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.tuning import CONSENSUS, find_tuning
 from d3s.calibrate.validation import errors_over_depth, widened_depth_range_m
 from d3s.errors import InputError

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import d3s
-from d3s.check.log import append_log, log_path, read_log
 from d3s.check.quantities import KINDS, Quantity, unknown
+from d3s.check.report import append_log, log_path, read_log
 from d3s.errors import InputError
 from d3s.lab.view.check import check_page, write_check
 

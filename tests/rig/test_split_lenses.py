@@ -10,8 +10,8 @@ from calibrations import calibration
 from d3s.errors import InputError
 from d3s.estimate.clipping import clipped
 from d3s.rig import LensMaps, Rig
+from d3s.rig.calibration import view_to_raw_matrices, view_to_raw_places
 from d3s.rig.interpolation import TAPS
-from d3s.rig.places import view_to_raw_matrices, view_to_raw_places
 
 FRAME = (120, 260)
 # Every parameter of the geometry, each with a fractional value.

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
-from d3s.calibrate.board import Board
-from d3s.calibrate.colour import ColourSensor
-from d3s.calibrate.coma_fit import Coma
-from d3s.calibrate.distortion import Distortion, find_distortion
+from d3s.calibrate.coma import Coma
+from d3s.calibrate.distortion import Board, Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
-from d3s.calibrate.frames import Captures
+from d3s.calibrate.frames import Captures, ColourSensor
 from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
 from d3s.calibrate.noise import Noise

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.board import Board
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import shift_sums
 from d3s.calibrate.tuning import (

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.colour import ColourSensor, find_sensor
 from d3s.calibrate.distance_table import (
     FEWEST_FRAMES,
     MOST_FRAMES,
@@ -21,13 +20,20 @@ from d3s.calibrate.distance_table import (
     is_farthest_first,
     read_table,
 )
-from d3s.calibrate.frames import Captures, FrameCache, on_each_frame
+from d3s.calibrate.frames import Captures, ColourSensor, FrameCache, on_each_frame
 from d3s.errors import CapturesError, InputError
 from d3s.files import list_images
 from d3s.files.codecs import check_finite
 from d3s.files.light import read_light
 from d3s.files.raw import named
-from d3s.rig.bayer import luminance
+from d3s.rig.bayer import (
+    MONO,
+    channel_means,
+    check_order,
+    gains_of_means,
+    looks_coloured,
+    luminance,
+)
 from d3s.rig.split import checked_frame
 from d3s.types import Image, Progress
 
@@ -42,6 +48,12 @@ _LEAST_OVER_NOISE = 3.0  # contrast between cells over the contrast of noise alo
 # Largest value of a frame of floats. Full scale is 1; a value a little above it is accepted, levels
 # of 8 bits that were not divided by 255 are far above it.
 _LARGEST = 2.0
+_COLOUR_FRAMES = 5  # that tell whether a sensor has colours, and their gains
+_UNSAID = (
+    "the frames look like those of a colour sensor, and were not said to be. Say the order of its "
+    "colours, which its data sheet has: --bayer RGGB, BGGR, GRBG or GBRG on the command line, "
+    'bayer in Python. If the sensor is a mono one, say "none".'
+)
 
 
 def read_captures(
@@ -84,9 +96,7 @@ def read_captures(
         names=names,
         distances_m=tuple(row.distance_m for row in rows),
         shape=_UNKNOWN,
-        remarks=_order_remark([row.distance_m for row in table])
-        + _remarks(path, names)
-        + _sensor_remark(sensor),
+        remarks=_order_remark([row.distance_m for row in table]) + _remarks(path, names),
         source=frames,
         is_cached=frames.__contains__,
         sensor=sensor,
@@ -130,7 +140,7 @@ def captures_of(
         names=names,
         distances_m=tuple(distances[number] for number in order),
         shape=_UNKNOWN,
-        remarks=_order_remark(distances) + _sensor_remark(sensor),
+        remarks=_order_remark(distances),
         source=lru_cache(_LATEST_FRAMES)(_as_luminance(read, sensor)),
         sensor=sensor,
         raw_source=None if sensor is None else read,
@@ -140,10 +150,32 @@ def captures_of(
 
 
 def _sensor(read: Callable[[int], Image], count: int, bayer: str | None) -> ColourSensor | None:
+    """Order and gains of a colour sensor; None for a mono sensor."""
+    if bayer == MONO:
+        return None
+    frames = list(_some_frames(read, count))
     try:
-        return find_sensor(read, count, bayer)
+        if bayer is None:
+            if 2 * sum(map(looks_coloured, frames)) > len(frames):
+                raise CapturesError(_UNSAID)
+            return None
+        order = check_order(bayer)
+        means = [channel_means(frame, order) for frame in frames]
+        known = [one for one in means if np.isfinite(one).all()]
+        if not known:
+            return ColourSensor(order, (1.0, 1.0, 1.0))  # each frame is refused by itself
+        return ColourSensor(order, gains_of_means(np.mean(known, axis=0)))
     except InputError as error:
         raise CapturesError(str(error)) from error
+
+
+def _some_frames(read: Callable[[int], Image], count: int) -> Iterator[Image]:
+    """Some frames from the nearest to the farthest; those that cannot be read are passed over."""
+    for number in np.unique(np.linspace(0, count - 1, _COLOUR_FRAMES).round().astype(int)).tolist():
+        try:
+            yield read(number)
+        except InputError:
+            continue
 
 
 def _as_luminance(
@@ -161,10 +193,6 @@ def _colour_remarks(words: dict[str, str]) -> tuple[str, ...]:
         f"{some[0]}{f' and {len(some) - 1} other frames' if len(some) > 1 else ''}: {one}"
         for one, some in sorted(names.items())
     )
-
-
-def _sensor_remark(sensor: ColourSensor | None) -> tuple[str, ...]:
-    return (sensor.remark,) if sensor is not None and sensor.remark else ()
 
 
 def _checked_lists(

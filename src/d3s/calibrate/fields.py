@@ -14,8 +14,8 @@ from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.record import short_repr
 from d3s.rig import Calibration
+from d3s.rig.calibration import view_to_raw_matrices, view_to_raw_places
 from d3s.rig.interpolation import BEHIND
-from d3s.rig.places import view_to_raw_matrices, view_to_raw_places
 from d3s.types import FloatArray, Image, Mask
 
 Half = Literal["left", "right"]

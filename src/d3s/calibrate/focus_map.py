@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.alignment import with_lenses
-from d3s.calibrate.board import Board
+from d3s.calibrate.defocus import farther_frame
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted, robust_sigma
-from d3s.calibrate.spectra import farther_frame
 from d3s.rig import LensMaps, Optics, Rig
 from d3s.types import FloatArray, Image, Progress
 

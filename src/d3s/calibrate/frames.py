@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.colour import ColourSensor
 from d3s.errors import InputError
 from d3s.rig import Calibration
+from d3s.rig.bayer import Bayer, LuminanceNoise, luminance_noise, on_sites
 from d3s.rig.split import split
 from d3s.runtime.allocator import give_back_freed_memory
 from d3s.runtime.parallel import run_together, thread_count
@@ -30,6 +30,23 @@ _FULL_SCALE = 65535.0
 _THUMBNAIL_COLS, _OVERVIEW_COLS = 200, 1200
 
 Result = TypeVar("Result")
+
+
+class ColourSensor(NamedTuple):
+    """Order of the colours of a sensor, and the gains that make grey even."""
+
+    order: Bayer
+    gains: tuple[float, float, float]
+
+    @property
+    def noise(self) -> LuminanceNoise:
+        """Noise of the luminance, over that of a green pixel."""
+        return luminance_noise(self.gains)
+
+    def green_frame(self, raw: Image) -> Image:
+        """Green pixels of a raw frame with their gain, and 0 at the others."""
+        shape = raw.shape[0], raw.shape[1]
+        return raw * on_sites((0.0, self.gains[1], 0.0), self.order, shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.colour import GREEN_DIFFERENCES, ColourSensor
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.frames import Captures
+from d3s.calibrate.frames import Captures, ColourSensor
 from d3s.errors import CalibrationError
 from d3s.types import FloatArray, Image, Mask
 
@@ -34,6 +33,17 @@ _SECOND_DIFFERENCE = 6.0  # variance of 1, -2, 1 on independent numbers of varia
 _QUIET_SPREADS = 3.0  # a frame is quiet within so many spreads of the quietest one
 _LEAST_SPREAD = 0.01  # relative, of a level: the blocks of one level differ in brightness
 _TOO_LOUD = 1.1  # times the fit: at such a level every frame has texture
+# Second differences along both diagonals of the lattice of green pixels: 6² times the variance of
+# white noise.
+_GREEN_DIFFERENCES = np.array(
+    [
+        [0.0, 0.0, 1.0, 0.0, 0.0],
+        [0.0, -2.0, 0.0, -2.0, 0.0],
+        [1.0, 0.0, 4.0, 0.0, 1.0],
+        [0.0, -2.0, 0.0, -2.0, 0.0],
+        [0.0, 0.0, 1.0, 0.0, 0.0],
+    ]
+)
 
 
 class Noise(NamedTuple):
@@ -173,7 +183,7 @@ def _green_squares(green: Image) -> Image:
     """Squared second differences along both diagonals of green pixels, and 0 at the others."""
     import cv2
 
-    differences = cv2.filter2D(green, cv2.CV_32F, GREEN_DIFFERENCES / 6.0)
+    differences = cv2.filter2D(green, cv2.CV_32F, _GREEN_DIFFERENCES / 6.0)
     return np.asarray(np.where(green != 0, differences**2, np.float32(0)))
 
 

@@ -20,11 +20,16 @@ from d3s.calibrate.captures import captures_of, read_captures
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.fields import Box, Fields, Half, find_fields
 from d3s.calibrate.frames import Captures, Thumbnails
-from d3s.calibrate.lenses import field_residuals, with_sigma
 from d3s.calibrate.noise import find_noise
-from d3s.calibrate.percent import PERCENT, Percent
 from d3s.calibrate.report import Report
-from d3s.calibrate.steps import cross_validate, tune_rig
+from d3s.calibrate.steps import (
+    PERCENT,
+    Percent,
+    cross_validate,
+    field_residuals,
+    tune_rig,
+    with_sigma,
+)
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
 from d3s.estimate.candidates import default_depth_range_m
@@ -72,8 +77,8 @@ def calibrate(
         Name of the camera in the rig file.
     bayer
         Colours of the first 2 x 2 pixels of a colour sensor, as its data sheet has them: "RGGB",
-        "BGGR", "GRBG" or "GBRG". "none" for a mono sensor. Default: found from the frames, with a
-        remark.
+        "BGGR", "GRBG" or "GBRG". "none" for a mono sensor. Default: a mono sensor, and frames that
+        look like those of a colour sensor are refused.
     linear
         Whether integers in files are proportional to the light. Default: those of grey images are;
         of colour images the sRGB curve is undone.

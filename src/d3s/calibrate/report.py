@@ -1,7 +1,7 @@
 """Report of a calibration: results of all steps, a table of findings, and the verdict."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, NamedTuple
@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.anchors import Anchors
+from d3s.calibrate.anchors import Anchors, Method
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.disparity_map import DisparityMap
 from d3s.calibrate.distortion import Distortion
-from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.findings import Finding, findings_of
 from d3s.calibrate.focus_map import FocusMap
 from d3s.calibrate.frames import Picture
 from d3s.calibrate.geometry import Geometry
@@ -25,11 +23,10 @@ from d3s.calibrate.matches import Matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification
 from d3s.calibrate.tuning import Tuning
-from d3s.calibrate.validation import Validation
+from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import Measure, Verdict, failure, judge, table_of_measures
-from d3s.rig import Rig
-from d3s.rig.lens_maps import LensMaps
-from d3s.rig.places import view_to_raw_places
+from d3s.rig import LensMaps, Optics, Rig
+from d3s.rig.calibration import view_to_raw_places
 from d3s.types import FloatArray
 
 # Longer arrays are only for figures, and are not written to JSON.
@@ -54,6 +51,34 @@ class Outlines(NamedTuple):
 
     left: FloatArray
     right: FloatArray
+
+
+class Finding(NamedTuple):
+    """One line of the table of findings."""
+
+    what: str
+    value: float
+    spread: float | None  # standard deviation, in the same unit
+    unit: str
+    digits: int
+    kept: str = ""  # data that the value is from
+
+    @property
+    def shown(self) -> str:
+        """Value with its unit."""
+        if not math.isfinite(self.value):
+            return "none"
+        return f"{self.value:z.{self.digits}f}{self.unit}"
+
+    @property
+    def spread_shown(self) -> str:
+        """Standard deviation with two digits and its unit; empty if there is none."""
+        if self.spread is None or not math.isfinite(self.spread):
+            return ""
+        two_digits = np.format_float_positional(
+            self.spread, precision=2, fractional=False, unique=False, trim="-"
+        )
+        return f"± {two_digits}{self.unit}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,7 +218,7 @@ class Report:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Lines of the table of findings, in the order of the steps."""
-        return tuple(findings_of(self))
+        return tuple(_findings_of(self))
 
     @property
     def rows(self) -> RowsLeft | None:
@@ -286,3 +311,177 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value
+
+
+def _findings_of(report: Report) -> Iterator[Finding]:
+    """Lines of the table of findings, in the order of the steps."""
+    if report.anchors is not None:
+        yield from _anchors_findings(report.anchors, report.geometry, report.shape[0])
+    if report.rectification is not None:
+        yield from _rectification_findings(report.rectification)
+    if report.geometry is not None:
+        yield from _geometry_findings(report.geometry)
+    if report.defocus is not None:
+        yield from _defocus_findings(report.defocus)
+    if report.tuning is not None:
+        yield from _tuning_findings(report.tuning, report.baselines)
+    if report.noise is not None:
+        yield from _noise_findings(report.noise)
+    if report.lens_maps is not None:
+        yield from _lens_findings(report.lens_maps, _side_of_the_field(report))
+        if report.rig is not None and report.geometry is not None:
+            yield from _depth_sigma_findings(report.lens_maps, report.rig.optics, report.geometry)
+    if report.field_residuals is not None:
+        yield from _field_findings(report.field_residuals)
+    for one in report.validation:
+        yield from _validation_findings(one)
+
+
+def _anchors_findings(
+    anchors: Anchors, geometry: Geometry | None, rows_px: int
+) -> Iterator[Finding]:
+    views = {"left": anchors.left, "right": anchors.right}
+    left_px = anchors.left_px if geometry is None else geometry.anchor_left_px
+    right_px = anchors.right_px if geometry is None else geometry.anchor_right_px
+    for (name, view), place in zip(views.items(), (left_px, right_px), strict=True):
+        _, sigma_px = view.by(anchors.method)
+        kept = f"{anchors.method}, {view.windows} places"
+        for axis in (0, 1):
+            what = f"anchor of the {name} view, {'xy'[axis]}"
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, kept)
+    other: Method = "least shift" if anchors.method == "expansion" else "expansion"
+    for name, view in views.items():
+        place, sigma_px = view.by(other)
+        for axis in (0, 1):
+            what = f"the same by {other}, {name} {'xy'[axis]}"
+            yield Finding(what, place[axis], sigma_px[axis], " px", 2, "not used")
+    for name, view in views.items():
+        at_edge = 100 * view.distortion_per_px2 * (rows_px / 2) ** 2
+        yield Finding(f"distortion at the {name} view's upper edge", at_edge, None, " %", 3)
+        yield Finding(f"sway of the board, {name} view", view.sway_px, None, " px", 2)
+    if geometry is not None:
+        offset_px, offset_sd_px = geometry.disparity_offset_px, geometry.disparity_offset_sigma_px
+        yield Finding("disparity of infinity, before", offset_px, offset_sd_px, " px", 3)
+
+
+def _rectification_findings(found: Rectification) -> Iterator[Finding]:
+    kept = f"{len(found.residuals)} frames"
+    scale_sd, angle_sd, shift_sd, baseline_sd = found.sigma
+    yield Finding("scale of the right view", found.scale, scale_sd, "", 5, kept)
+    angle_deg, angle_sd_deg = np.degrees((found.angle_rad, angle_sd))
+    yield Finding("roll of the right view", angle_deg, angle_sd_deg, "°", 4, kept)
+    yield Finding("vertical shift", found.shift_y_px, shift_sd, " px", 3, kept)
+    turn_deg, turn_sd_deg = np.degrees((found.baseline_angle_rad, baseline_sd))
+    yield Finding("turn against the baseline", turn_deg, turn_sd_deg, "°", 4, kept)
+    before_px = float(np.sqrt(np.mean([one.before_rms_px**2 for one in found.residuals])))
+    yield Finding("rows apart before, rms", before_px, None, " px", 2, kept)
+    yield Finding("rows apart after, rms", found.rms_px, None, " px", 3, kept)
+    medians_px = found.median_rms_px
+    yield Finding("the same by medians of the frames", medians_px, None, " px", 3, "not used")
+
+
+def _geometry_findings(found: Geometry) -> Iterator[Finding]:
+    kept = f"{int(np.isfinite(found.depths_m).sum())} frames"
+    sigma = found.focal_baseline_sigma_px_m
+    yield Finding("s0 B / p", found.focal_baseline_px_m, sigma, " px m", 4, kept)
+    baseline_sd = found.baseline_m * sigma / found.focal_baseline_px_m
+    yield Finding("baseline", 1e3 * found.baseline_m, 1e3 * baseline_sd, " mm", 4, kept)
+    name = "offset of the ruler" if found.ruler_is_applied else "offset of the ruler, not applied"
+    ruler_mm, ruler_sd_mm = 1e3 * found.ruler_offset_m, 1e3 * found.ruler_offset_sigma_m
+    yield Finding(name, ruler_mm, ruler_sd_mm, " mm", 2, kept)
+    yield Finding("single distances, off by", 1e3 * found.ruler_sigma_m, None, " mm", 2, kept)
+    for name, tilt_rad, tilt_sd in zip(
+        ("right", "lower"), found.tilt_rad, found.tilt_sigma_rad, strict=True
+    ):
+        tilt, sd = np.degrees((tilt_rad, tilt_sd))
+        yield Finding(f"board: {name} side further away by", tilt, sd, "°", 3, kept)
+
+
+def _defocus_findings(found: Defocus) -> Iterator[Finding]:
+    kept = f"{found.comparisons} pairs of views"
+    for name, distance_m, sd_m in zip(
+        ("left", "right"), found.focus_distances_m, found.focus_sds_m, strict=True
+    ):
+        yield Finding(f"focus distance, {name} lens", distance_m, sd_m, " m", 3, kept)
+    difference, sd = found.power_difference_dpt, found.power_difference_sd_dpt
+    yield Finding("power, left less right", difference, sd, " dpt", 4, kept)
+    radius_mm, radius_sd_mm = 1e3 * found.aperture_radius_m, 1e3 * found.aperture_radius_sd_m
+    yield Finding("radius of the aperture", radius_mm, radius_sd_mm, " mm", 3, kept)
+
+
+def _tuning_findings(tuning: Tuning, chosen: ChosenBaselines | None) -> Iterator[Finding]:
+    kept = f"{int(np.isfinite(tuning.frame_error_m).all(axis=1).sum())} frames"
+    yield Finding("R² of the cubic of a", tuning.a_cubic.r2, None, "", 4, kept)
+    yield Finding("R² of the cubic of b", tuning.b_cubic.r2, None, "", 4, kept)
+    if chosen is not None:
+        for number, baseline_m in enumerate(chosen.chosen.virtual_baselines_m, start=1):
+            what = f"virtual baseline {number}"
+            yield Finding(what, 1e3 * baseline_m, None, " mm", 3, f"{chosen.sets_tried} sets")
+
+
+def _noise_findings(found: Noise) -> Iterator[Finding]:
+    kept = f"{len(found.frames)} frames"
+    yield Finding("noise of a dark pixel", 100 * found.read, 100 * found.read_std, " %", 3, kept)
+    at_full = float(np.sqrt(found.variance_at(1.0)))
+    yield Finding("noise at full scale", 100 * at_full, None, " %", 3, kept)
+
+
+def _side_of_the_field(report: Report) -> float:
+    """Place of the side of a view, in units of the radius of the field."""
+    calibration = None if report.rig is None else report.rig.calibration
+    if report.lens_maps is None or calibration is None:
+        return 1.0
+    return calibration.crop_cols_px / 2 / report.lens_maps.field_radius_px
+
+
+def _lens_findings(found: LensMaps, side: float) -> Iterator[Finding]:
+    sides, middle = np.array([-side, side]), np.zeros(2)
+    for camera, name in enumerate(("left", "right")):
+        where = f"at the sides of the {name} view"
+        across, _ = found.distorted(camera, sides, middle)
+        distortion = 100 * float(np.mean(across / sides - 1))
+        yield Finding(f"distortion {where}", distortion, None, " %", 3)
+        axis, at_sides = (found.illumination(camera, x, 0 * x) for x in (np.zeros(1), sides))
+        light = 100 * float(np.mean(at_sides / axis))
+        yield Finding(f"light {where}, of that on its axis", light, None, " %", 1)
+        along_x, _, along_y = found.focus_dpt(camera, sides, middle).mean(axis=-1)
+        yield Finding(f"focus along rows {where}", along_x, None, " dpt", 3)
+        yield Finding(f"focus along columns {where}", along_y, None, " dpt", 3)
+    left, right = (float(found.illumination(camera, 0.0, 0.0)) for camera in (0, 1))
+    yield Finding("light of the right axis, of the left", 100 * right / left, None, " %", 1)
+    axis_px, edge_px = found.disparity_sigma_px, found.edge_sigma_px * side**2
+    yield Finding("disparity left over on the axis, standard deviation", axis_px, None, " px", 4)
+    yield Finding("the same more at the sides", edge_px, None, " px", 4)
+
+
+def _depth_sigma_findings(found: LensMaps, optics: Optics, geometry: Geometry) -> Iterator[Finding]:
+    """Standard deviation of depths on the axis by all errors of the calibration."""
+    variance = found.disparity_variance(optics)
+    for depth_m in (np.nanmin(geometry.depths_m), np.nanmax(geometry.depths_m)):
+        sigma_px = float(np.sqrt(variance.at(0.0, 0.0, 1 / depth_m)))
+        share = sigma_px * depth_m / (optics.focal_length_px * optics.baseline_m)
+        what = f"depth at {depth_m:.2f} m, standard deviation by the calibration"
+        yield Finding(what, 100 * share, None, " %", 3)
+
+
+def _field_findings(found: FieldResiduals) -> Iterator[Finding]:
+    kept = f"{len(found.depths_m)} other frames"
+    yield Finding("disparity left, rms", found.rms_px, None, " px", 4, kept)
+    yield Finding("the same over the field of a frame", found.spread_px, None, " px", 4, kept)
+    yield Finding("rows apart over the field, rms", found.rows_rms_px, None, " px", 3, kept)
+    yield Finding("light of the views apart, rms", 100 * found.light_rms, None, " %", 2, kept)
+
+
+def _validation_findings(one: Validation) -> Iterator[Finding]:
+    kept = f"{len(one.depths_m)} other frames"
+    spread_cm = 100 * float(np.nanstd(one.mae_m))
+    yield Finding(f"{one.method}: MAE", 100 * one.overall_mae_m, spread_cm, " cm", 2, kept)
+    density = 100 * float(np.nanmean(one.density))
+    yield Finding(f"{one.method}: have a depth", density, None, " %", 1, kept)
+    for number, share in ((1, one.within_1_sigma), (3, one.within_3_sigma)):
+        if share is not None:
+            within = 100 * float(mean_of_known(share))
+            yield Finding(f"{one.method}: within {number} sigma", within, None, " %", 1, kept)
+    ends = one.working_range_m or (math.nan, math.nan)
+    for word, end_m in zip(("from", "up to"), ends, strict=True):
+        yield Finding(f"{one.method}: MAE below 1 cm {word}", end_m, None, " m", 2, kept)

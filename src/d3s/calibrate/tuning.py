@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.board import Board
 from d3s.calibrate.distance_table import FEWEST_FRAMES
+from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError

@@ -1,17 +1,13 @@
 """Drift of a camera since its calibration: ordinary frames in, a report and a mended rig out.
 
-pipeline     `check`: all steps, repeated until nothing is left to take out
-frames       raw frames or pairs, and their views with a drift taken out
+pipeline     `check`: all steps, on raw frames or pairs, until nothing is left to take out
 blocks       blocks of the left view compared with their matches in the right one
-coarse       rows that are pixels apart
-drift        rows, roll, scale, turn, light and focus from the blocks of all frames
-fit          robust regression, with a sigma from the scatter of the frames
-walls        disparity of walls at known distances
+drift        rows, roll, scale, turn, light and focus from the blocks of all frames; disparity
+             from walls; robust regression, with a sigma from the scatter of the frames
 sensor       noise of raw frames, and spots that stay
 quantities   units, limits and states
 mend         rig with a drift taken out
-report       `CheckReport`: quantities, verdict, mended rig
-log          results of earlier checks, beside the rig file
+report       `CheckReport`: quantities, verdict, mended rig; log of earlier checks
 """
 
 import inspect

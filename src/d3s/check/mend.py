@@ -11,8 +11,8 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.rig import Calibration, LensMaps, Rig
+from d3s.rig.calibration import view_to_raw_matrices
 from d3s.rig.lens_maps import polynomial_at, polynomial_terms
-from d3s.rig.places import view_to_raw_matrices
 from d3s.rig.variance import polynomial_degree
 
 _LIGHT = ("gain", "shading_x", "shading_y", "shading_r")

@@ -9,7 +9,7 @@ import numpy as np
 from d3s.check.quantities import Quantity, unknown
 from d3s.rig import Calibration
 from d3s.rig.bayer import GREEN, LuminanceNoise, luminance_noise, site_channels
-from d3s.rig.places import view_to_raw_places
+from d3s.rig.calibration import view_to_raw_places
 from d3s.types import FloatArray, Image
 
 NOISE, SPOTS = 0.25, 0.0  # changes that matter: of the standard deviation; any spot does

@@ -38,7 +38,7 @@ from d3s.formats import (
 from d3s.lab.twin.folder import DISTANCES_NAME, RECIPE_NAME
 from d3s.lab.twin.recipe import Recipe
 from d3s.rig import LensMaps, Optics, Rig
-from d3s.rig.find_bayer import find_bayer
+from d3s.rig.bayer import looks_coloured
 
 Facts = dict[str, Any]
 
@@ -137,10 +137,8 @@ def _image(path: Path, found: Format) -> Info:
     if samples.full_scale is not None:
         facts["share_at_0"] = float(np.mean(colours == 0))
         facts["share_at_full_scale"] = float(np.mean(colours == samples.full_scale))
-    if channels < 3:
-        bayer = find_bayer(values[:, :, 0])
-        if bayer.is_bayer:
-            facts["bayer"] = f"likely {bayer.words}" if bayer.order else "likely, order not clear"
+    if channels < 3 and looks_coloured(values[:, :, 0]):
+        facts["bayer"] = "likely; the data sheet of the sensor has the order"
     return Info(
         path=str(path),
         kind="image" if samples.full_scale is not None else "image of floats",

@@ -16,7 +16,7 @@ from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.methods import estimate_quietly
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.scenes import Plane
-from d3s.rig import Calibration, Provenance, Rig, warp
+from d3s.rig import Calibration, Provenance, Rig, split
 from d3s.rig.lens_maps import LensMaps
 from d3s.runtime.cache import Folders, Keeping, folders_of
 from d3s.runtime.parallel import thread_count
@@ -242,7 +242,7 @@ def warm_up(progress: Progress | None = None) -> Warmed:
         step()
         if progress is not None:
             progress(number + 1, len(steps))
-    return Warmed(seconds=time.perf_counter() - started, folders=folders_of(Path(warp.__file__)))
+    return Warmed(seconds=time.perf_counter() - started, folders=folders_of(Path(split.__file__)))
 
 
 def _steps() -> Iterator[Callable[[], object]]:

@@ -17,8 +17,7 @@ from d3s.formats import MAX_PIXELS
 from d3s.frames.frame import Frame, Refused, Splitter
 from d3s.frames.pairing import FrameFiles
 from d3s.rig import Rig
-from d3s.rig.bayer import MONO, check_said, colours, luminance
-from d3s.rig.find_bayer import unsaid_warning
+from d3s.rig.bayer import MONO, check_said, colours, luminance, unsaid_warning
 from d3s.types import Image
 
 _Path = str | os.PathLike[str]

@@ -4,19 +4,15 @@ Numbers or a TOML file come in, an immutable, validated description of one camer
 also splits raw frames into rectified pairs. The physics is in `d3s.optics`; the methods here call
 it with the numbers of the camera. Wrong values raise `RigError`, which names every wrong field.
 
-part                base class of the records of a rig
 optics              `Optics`: two lenses and one sensor, as designed
 lens_maps           `LensMaps`: distortion, light, focus and remaining disparity over the field
 variance            variance of the disparity by errors of a calibration, over the field
-calibration         `Calibration`, `Provenance`, `Change`: measurements and their origin
-bayer               luminance of raw frames of colour sensors
-find_bayer          Bayer pattern of a raw frame, noticed and its order found
+calibration         `Calibration`, `Provenance`, `Change`: measurements and their origin; places in
+                    the raw frame
+bayer               luminance of raw frames of colour sensors, and how such frames are noticed
 stereo              `Stereo` and `RawCamera`: two cameras side by side, rectified or raw
-pinhole             numbers of a rectified pair that is sharp at all depths
 rig                 `Rig`: optics, calibration, stereo camera and name, with the TOML file
-places              places of the pixels of a view in the raw frame
 interpolation       kernel that adds no blur
-warp                view of a lens with distortion and vignetting, resampled
 split               raw frame in, rectified pair out
 rectify             pictures of two cameras in, rectified pair out
 stereo_calibration  calibration files of stereo data sets, as rigs

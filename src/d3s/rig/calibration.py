@@ -1,4 +1,4 @@
-"""Calibration of one camera, and its provenance."""
+"""Calibration of one camera, its provenance, and the places of its views in the raw frame."""
 
 import math
 from datetime import datetime
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from d3s.record import Converted, FrozenTable, OneLine, Sha256
 from d3s.rig.bayer import Bayer
 from d3s.rig.lens_maps import Correction, LensMaps
-from d3s.rig.part import RigPart
+from d3s.rig.optics import RigPart
 from d3s.types import FloatArray
 
 LEAST_SIGMA_PX = 0.002
@@ -342,3 +342,42 @@ class Calibration(RigPart):
 def _cubic_at_magnitude(coefficients: Cubic, virtual_baseline_m: ArrayLike) -> FloatArray:
     magnitude_m = np.abs(np.asarray(virtual_baseline_m, dtype=np.float64))
     return np.asarray(np.polynomial.polynomial.polyval(magnitude_m, coefficients))
+
+
+def view_to_raw_matrices(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+    """2x3 matrices, left and right, from (x, y, 1) in a view to (x, y) in the raw frame.
+
+    Distortion is left out: see `view_to_raw_places`.
+    """
+    cos, sin = np.cos(calibration.baseline_angle_rad), np.sin(calibration.baseline_angle_rad)
+    turn = np.array([[cos, -sin], [sin, cos]])
+    middle = np.array([calibration.crop_cols_px - 1, calibration.crop_rows_px - 1]) / 2
+    from_left = np.linalg.inv(calibration.rectification_matrix)
+    places = []
+    for anchor, inverse in (
+        (calibration.anchor_left_px, np.eye(3)),
+        (calibration.anchor_right_px, from_left),
+    ):
+        linear = inverse[:2, :2] @ turn
+        start = np.array(anchor) + inverse[:2, 2] - linear @ middle
+        places.append(np.column_stack([linear, start]))
+    return places[0], places[1]
+
+
+def view_to_raw_places(
+    calibration: Calibration, camera: int, x: ArrayLike, y: ArrayLike
+) -> FloatArray:
+    """Places (2, ...), x and y, in the raw frame of places in a rectified view, with distortion.
+
+    Camera 0 is left, 1 is right; x and y are columns and rows of the view, also fractions of them.
+    """
+    (a, b, c), (d, e, f) = view_to_raw_matrices(calibration)[camera]
+    across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    raw_x, raw_y = a * across + b * down + c, d * across + e * down + f
+    lenses = calibration.lenses
+    if lenses is None:
+        return np.stack([raw_x, raw_y])
+    axis_x, axis_y = (calibration.anchor_left_px, calibration.anchor_right_px)[camera]
+    radius_px = lenses.field_radius_px
+    from_axis = lenses.distorted(camera, (raw_x - axis_x) / radius_px, (raw_y - axis_y) / radius_px)
+    return np.stack([axis_x + radius_px * from_axis[0], axis_y + radius_px * from_axis[1]])

@@ -13,8 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from d3s.errors import InputError
 from d3s.record import Converted, FrozenTable, OneLine
-from d3s.rig.optics import Optics
-from d3s.rig.part import RigPart
+from d3s.rig.optics import Optics, RigPart
 from d3s.rig.variance import DisparityVariance, Maps, term_count
 from d3s.types import FloatArray
 

@@ -1,16 +1,15 @@
-"""Optics of the camera, as designed: two lenses and one sensor."""
+"""Optics of the camera, as designed: two lenses and one sensor; and the base of all its records."""
 
 import math
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from numpy.typing import ArrayLike
 from pydantic import Field, ValidationInfo, field_validator
 
-from d3s.errors import InputError
+from d3s.errors import InputError, RecordError, RigError
 from d3s.optics import d3, stereo, thin_lens
 from d3s.optics.lens import Lens
-from d3s.record import unit_remark
-from d3s.rig.part import RigPart
+from d3s.record import Record, unit_remark
 from d3s.types import FloatArray
 
 FARTHEST_M = 1e4
@@ -26,6 +25,12 @@ DisparityOffset = Annotated[
 OpticalPower = Annotated[
     float, Field(ge=1, le=2e4, description="1 / focal length of one lens, in 1/m")
 ]
+
+
+class RigPart(Record):
+    """Record of a camera; wrong values raise `RigError`."""
+
+    error: ClassVar[type[RecordError]] = RigError
 
 
 class Optics(RigPart):

@@ -18,10 +18,8 @@ from d3s.atomic import write_text
 from d3s.document import DocumentKind
 from d3s.errors import InputError, RigError
 from d3s.rig.calibration import Calibration, aged_px
-from d3s.rig.optics import Optics
-from d3s.rig.part import RigPart
-from d3s.rig.pinhole import LONG_BASELINE_M, Pinhole, RigName, long_baseline
-from d3s.rig.stereo import Stereo
+from d3s.rig.optics import Optics, RigPart
+from d3s.rig.stereo import LONG_BASELINE_M, Pinhole, RigName, Stereo, long_baseline
 
 RIG_FILE = DocumentKind(
     noun="rig file",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from d3s.calibrate.field_residuals import FieldResiduals
+from d3s.calibrate.validation import FieldResiduals
 from d3s.lab.view import field_plots
 from d3s.rig.lens_maps import LensMaps
 

@@ -4,7 +4,7 @@ Sharpness is the energy of fine detail over that of coarser detail, DoG(1, 2) ov
 the energy of noise taken out of both. DoG(a, b) is the difference of Gaussians of a and b pixels.
 It depends on the texture, so that its best value is that of the same scene in focus.
 
-The focus difference is from blocks that show the same texture in both halves (`calibrate.spectra`).
+The focus difference is from blocks that show the same texture in both halves (`calibrate.defocus`).
 The blur variance of the left half less that of the right one is::
 
     v_left - v_right = -2 g² D (1/Z - kappa)
@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.defocus import Blur, Comparison, block_size, compare_blocks
 from d3s.calibrate.fields import Fields
-from d3s.calibrate.spectra import Blur, Comparison, block_size, compare_blocks
 from d3s.camera.align.matching import Matched
 from d3s.camera.align.quantities import Reading, unknown
-from d3s.check.fit import Fit, Samples, fit_groups
+from d3s.check.drift import Fit, Samples, fit_groups
 from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask

@@ -18,9 +18,9 @@ import numpy as np
 from d3s.camera.align.light import Light
 from d3s.camera.align.matching import Matched
 from d3s.camera.align.quantities import Reading, unknown
-from d3s.check.fit import Samples, fit_groups
+from d3s.check.drift import Samples, fit_groups
 from d3s.rig import Calibration, Optics
-from d3s.rig.places import view_to_raw_matrices
+from d3s.rig.calibration import view_to_raw_matrices
 from d3s.types import FloatArray, Image
 
 ROWS_PX = 5.0

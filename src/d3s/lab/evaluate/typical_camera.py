@@ -20,7 +20,7 @@ from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, LayeredScene, Sce
 from d3s.lab.twin.sensor import Sensor, as_sensor, generator, seed_sequence
 from d3s.lab.twin.typical_lenses import typical_lenses
 from d3s.rig import Calibration, Rig
-from d3s.rig.places import view_to_raw_places
+from d3s.rig.calibration import view_to_raw_places
 from d3s.types import FloatArray, Image, Mask
 
 Lens = Literal["perfect", "typical"]

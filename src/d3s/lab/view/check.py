@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from d3s.atomic import write_text
-from d3s.check.log import Entry
 from d3s.check.quantities import KINDS, Quantity
-from d3s.check.report import CheckReport
+from d3s.check.report import CheckReport, Entry
 from d3s.lab.view.page import (
     figure_block,
     grid,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.field_residuals import FieldResiduals, mean_of_known
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.report import Report
+from d3s.calibrate.validation import FieldResiduals, mean_of_known
 from d3s.calibrate.verdict import RULES
 from d3s.lab.view.calibration_plots import (
     FIT,

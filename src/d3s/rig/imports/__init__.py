@@ -1,12 +1,9 @@
 """Calibrations of stereo cameras in the files of other programs, as rigs.
 
-source            text of a file, and its values by name
-values            numbers, matrices and cameras among them, checked
-pair              two cameras as a rig, with its rectification if they need one
-opencv            files that a program saved with OpenCV
-kalibr            camera chains of Kalibr
-ros               CameraInfo of ROS
-intrinsics_json   JSON of OAK and RealSense cameras
+source   text of a file, its values by name, and numbers, matrices and cameras among them
+pair     two cameras as a rig, with its rectification if they need one
+opencv   files that a program saved with OpenCV
+formats  files of Kalibr, ROS, OAK and RealSense
 """
 
 import os
@@ -15,11 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from d3s.errors import D3SError, InputError, RigError
-from d3s.rig.imports.intrinsics_json import is_oak, is_realsense, read_oak, read_realsense
-from d3s.rig.imports.kalibr import is_kalibr, read_kalibr
+from d3s.rig.imports.formats import (
+    is_kalibr,
+    is_oak,
+    is_realsense,
+    is_ros,
+    read_kalibr,
+    read_oak,
+    read_realsense,
+    read_ros,
+)
 from d3s.rig.imports.opencv import is_opencv, read_opencv
 from d3s.rig.imports.pair import CameraPair, rig_of
-from d3s.rig.imports.ros import is_ros, read_ros
 from d3s.rig.imports.source import Source, read_source, unknown
 from d3s.rig.rig import Rig
 from d3s.rig.stereo_calibration import read_stereo_calibration

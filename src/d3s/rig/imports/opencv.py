@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from d3s.rig.imports.pair import CameraPair, Projections
-from d3s.rig.imports.source import Source
-from d3s.rig.imports.values import matrix, numbers, picture_size, raw_camera
+from d3s.rig.imports.source import Source, first_of, matrix, numbers, picture_size, raw_camera
 from d3s.rig.stereo import RawCamera
 from d3s.types import FloatArray
 
@@ -33,7 +32,7 @@ def is_opencv(source: Source) -> bool:
     values = _plain(source.values or {})
     names = {name for marks in _SIDES for mark in marks for name in _sided(_MATRIX, mark)}
     has_camera = any(_is_matrix(values.get(name)) for name in {*names, *_MATRIX[1:]})
-    return has_camera or _first(values, _TRANSLATION) is not None
+    return has_camera or first_of(values, _TRANSLATION) is not None
 
 
 def read_opencv(
@@ -98,10 +97,6 @@ def _sided(names: Iterable[str], mark: str) -> list[str]:
     return [word for name in names for word in (name + mark, mark + name)]
 
 
-def _first(values: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((values[name] for name in names if name in values), None)
-
-
 def _is_matrix(value: Any) -> bool:
     found = numbers(value)
     return found is not None and len(found) == 9
@@ -133,16 +128,16 @@ def _camera(
 ) -> RawCamera:
     """Camera of a mark, or the only one of a file."""
     if mark is None:
-        found, distortion = _mono(values), _first(values, _DISTORTION)
+        found, distortion = _mono(values), first_of(values, _DISTORTION)
     else:
         found = _side_matrix(values, mark)
-        distortion = _first(values, _sided(_DISTORTION, mark))
+        distortion = first_of(values, _sided(_DISTORTION, mark))
     if distortion is None:
         raise source.error("has no distortion coefficients. Write zeros if there is none.")
     coefficients = numbers(distortion)
     if coefficients is None:
         raise source.error("has distortion coefficients that are no numbers.")
-    flag = numbers(_first(values, _FISHEYE))
+    flag = numbers(first_of(values, _FISHEYE))
     return raw_camera(
         source,
         "the camera matrix",
@@ -158,7 +153,7 @@ def _size(
 ) -> tuple[int, int]:
     if shape is not None:
         return shape[1], shape[0]
-    size = _first(values, _SIZE)
+    size = first_of(values, _SIZE)
     if size is not None:
         return picture_size(source, size)
     for width, height in _WIDTHS:
@@ -177,7 +172,7 @@ def _placement(
     import cv2
 
     names = " and ".join(source.path.name for source in sources)
-    turn, shift = _first(values, _ROTATION), _first(values, _TRANSLATION)
+    turn, shift = first_of(values, _ROTATION), first_of(values, _TRANSLATION)
     if turn is None or shift is None:
         raise sources[-1].error(
             f"has no R and T from the left camera to the right one (looked in {names}). Add the "

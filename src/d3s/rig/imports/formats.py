@@ -1,20 +1,159 @@
-"""JSON of depth cameras: the calibration of an OAK, or intrinsics of a RealSense.
+"""Cameras of Kalibr, ROS, OAK and RealSense.
 
-An OAK writes its memory with `CalibrationHandler.eepromToJsonFile`, lengths in centimetres. A
-RealSense has no file of its own: the fields of `rs.intrinsics` and `rs.extrinsics` are expected,
-under names such as `infra1`, `infra2` and `extrinsics`, lengths in metres.
+A camera chain of Kalibr, `camchain.yaml`, has `cam0` and `cam1`. CameraInfo of ROS has a file for
+each camera, of `camera_calibration`, or messages as `ros2 topic echo` prints them: the
+rectification R and the projection P of both make the rectified views, and the right projection has
+the baseline in metres. An OAK writes its memory as JSON with
+`CalibrationHandler.eepromToJsonFile`, lengths in centimetres. A RealSense has no file of its own:
+the fields of `rs.intrinsics` and `rs.extrinsics` are expected as JSON, under names such as
+`infra1`, `infra2` and `extrinsics`, lengths in metres.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from d3s.rig.imports.pair import CameraPair
-from d3s.rig.imports.source import Source
-from d3s.rig.imports.values import matrix, numbers, picture_size, raw_camera
+from d3s.rig.imports.pair import CameraPair, Projections
+from d3s.rig.imports.source import Source, first_of, matrix, numbers, picture_size, raw_camera
 from d3s.rig.stereo import RawCamera
 from d3s.types import FloatArray
+
+_KALIBR_FISHEYE = {"radtan": False, "none": False, "equidistant": True, "equi": True}
+
+
+def is_kalibr(source: Source) -> bool:
+    """Whether a file is a camera chain of Kalibr."""
+    camera = (source.values or {}).get("cam0")
+    return isinstance(camera, Mapping) and "intrinsics" in camera
+
+
+def read_kalibr(source: Source) -> CameraPair:
+    """Read cam0 and cam1 of a chain; lengths are metres."""
+    values = source.values or {}
+    tables = [values.get(name) for name in ("cam0", "cam1")]
+    if not all(isinstance(table, Mapping) for table in tables):
+        raise source.error(
+            "has no cam1. A stereo camera has two: calibrate them together with Kalibr."
+        )
+    cameras = [
+        _kalibr_camera(source, f"cam{index}", table) for index, table in enumerate(tables) if table
+    ]
+    placement = (tables[1] or {}).get("T_cn_cnm1")
+    turn = matrix(source, "cam1.T_cn_cnm1", placement, (4, 4))
+    return CameraPair(
+        cameras=(cameras[0], cameras[1]),
+        rotation=np.ascontiguousarray(turn[:3, :3]),
+        translation=turn[:3, 3].copy(),
+        name=source.path.stem[:100] or "camchain",
+    )
+
+
+def _kalibr_camera(source: Source, name: str, table: Mapping[str, Any]) -> RawCamera:
+    model = str(table.get("camera_model", "pinhole"))
+    if model != "pinhole":
+        raise source.error(
+            f"{name}.camera_model={model!r} is not supported: pinhole is. Calibrate with "
+            "pinhole-radtan, or with pinhole-equi for a wide lens."
+        )
+    distortion = str(table.get("distortion_model", "none")).lower()
+    if distortion not in _KALIBR_FISHEYE:
+        raise source.error(
+            f"{name}.distortion_model={distortion!r} is not supported: radtan, equidistant and "
+            "none are."
+        )
+    f_x, f_y, c_x, c_y = matrix(source, f"{name}.intrinsics", table.get("intrinsics"), (4,))
+    coefficients = numbers(table.get("distortion_coeffs", []))
+    if coefficients is None:
+        raise source.error(f"{name}.distortion_coeffs must be numbers.")
+    if "resolution" not in table:
+        raise source.error(f"has no {name}.resolution.")
+    return raw_camera(
+        source,
+        f"{name}.intrinsics",
+        np.array([[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]]),
+        size=picture_size(source, table["resolution"]),
+        distortion=() if distortion == "none" else coefficients,
+        fisheye=_KALIBR_FISHEYE[distortion],
+    )
+
+
+# Names in a file, and of the fields of a message in ROS 1 and in ROS 2.
+_ROS_NAMES = {
+    "K": ("camera_matrix", "K", "k"),
+    "D": ("distortion_coefficients", "D", "d"),
+    "R": ("rectification_matrix", "R", "r"),
+    "P": ("projection_matrix", "P", "p"),
+    "width": ("image_width", "width"),
+    "height": ("image_height", "height"),
+}
+_ROS_FISHEYE = {
+    "plumb_bob": False,
+    "rational_polynomial": False,
+    "": False,
+    "none": False,
+    "equidistant": True,
+    "fisheye": True,
+}
+
+
+def is_ros(source: Source) -> bool:
+    """Whether a file is a CameraInfo."""
+    values = source.values or {}
+    return _ros_value(values, "P") is not None and _ros_value(values, "K") is not None
+
+
+def read_ros(sources: Sequence[Source]) -> CameraPair:
+    """Read the CameraInfo of the left and of the right camera; lengths are metres."""
+    if len(sources) != 2:
+        raise sources[0].error(
+            f"is one of {len(sources)} CameraInfo files, and a stereo camera has two. Give the "
+            "file of the left camera, then that of the right one."
+        )
+    left, right = (_ros_camera(source) for source in sources)
+    turns = [_ros_matrix(source, "R", (3, 3)) for source in sources]
+    views = [_ros_matrix(source, "P", (3, 4)) for source in sources]
+    if not any(view[:, 3].any() for view in views):
+        raise sources[1].error(
+            "has no baseline: its projection P ends with 0, as that of the left camera does. Are "
+            "these files of a stereo calibration, and not of two cameras on their own?"
+        )
+    return CameraPair(
+        cameras=(left, right),
+        projections=Projections((turns[0], turns[1]), (views[0], views[1])),
+        name=str((sources[0].values or {}).get("camera_name") or sources[0].path.stem)[:100],
+    )
+
+
+def _ros_value(values: Mapping[str, Any], name: str) -> Any:
+    return first_of(values, _ROS_NAMES[name])
+
+
+def _ros_matrix(source: Source, name: str, shape: tuple[int, int]) -> FloatArray:
+    return matrix(source, _ROS_NAMES[name][0], _ros_value(source.values or {}, name), shape)
+
+
+def _ros_camera(source: Source) -> RawCamera:
+    values = source.values or {}
+    model = str(values.get("distortion_model") or "").lower()
+    if model not in _ROS_FISHEYE:
+        known = ", ".join(name for name in _ROS_FISHEYE if name)
+        raise source.error(f"distortion_model={model!r} is not supported: {known} are.")
+    coefficients = numbers(_ros_value(values, "D"))
+    if coefficients is None:
+        raise source.error("has no distortion_coefficients. Write zeros if there is none.")
+    size = _ros_value(values, "width"), _ros_value(values, "height")
+    if None in size:
+        raise source.error("has no image_width and image_height.")
+    return raw_camera(
+        source,
+        _ROS_NAMES["K"][0],
+        _ros_matrix(source, "K", (3, 3)),
+        size=picture_size(source, size),
+        distortion=coefficients,
+        fisheye=_ROS_FISHEYE[model],
+    )
+
 
 _CENTIMETRE_M = 0.01
 _OAK_LEFT, _OAK_RIGHT = 1, 2  # sockets of the mono cameras of an OAK-D
@@ -22,7 +161,7 @@ _OAK_FISHEYE = {0: False, 1: True}
 _LEFT = "infra1", "left", "infrared1", "ir1", "left_camera", "cam0"
 _RIGHT = "infra2", "right", "infrared2", "ir2", "right_camera", "cam1"
 _BETWEEN = "extrinsics", "infra1_to_infra2", "left_to_right", "extrinsics_infra1_to_infra2"
-_FISHEYE = {
+_REALSENSE_FISHEYE = {
     "none": False,
     "brown_conrady": False,
     "modified_brown_conrady": False,
@@ -39,7 +178,7 @@ def is_oak(source: Source) -> bool:
 
 def is_realsense(source: Source) -> bool:
     """Whether a file has the intrinsics of a RealSense camera."""
-    left = _first(source.values or {}, _LEFT)
+    left = first_of(source.values or {}, _LEFT)
     return isinstance(left, Mapping) and "fx" in left
 
 
@@ -126,8 +265,8 @@ def _to_end(
 def read_realsense(source: Source) -> CameraPair:
     """Read the infrared pair of a RealSense camera."""
     values = source.values or {}
-    right = _first(values, _RIGHT)
-    between = _first(values, _BETWEEN)
+    right = first_of(values, _RIGHT)
+    between = first_of(values, _BETWEEN)
     if not isinstance(right, Mapping):
         raise source.error("has no infra2 (or right) beside infra1: a stereo camera has two.")
     if not isinstance(between, Mapping):
@@ -140,7 +279,7 @@ def read_realsense(source: Source) -> CameraPair:
         rotation = rotation.T  # librealsense has it column by column
     return CameraPair(
         cameras=(
-            _realsense_camera(source, _first(values, _LEFT)),
+            _realsense_camera(source, first_of(values, _LEFT)),
             _realsense_camera(source, right),
         ),
         rotation=rotation,
@@ -159,12 +298,12 @@ def _realsense_camera(source: Source, table: Mapping[str, Any]) -> RawCamera:
     f_x, f_y, c_x, c_y = matrix(source, "fx, fy, ppx and ppy", found[:4], (4,))
     model = str(table.get("model", "none")).lower().rpartition(".")[2].replace(" ", "_")
     coefficients = numbers(table.get("coeffs", [])) or []
-    if any(coefficients) and (model not in _FISHEYE or model in _INVERSES):
+    if any(coefficients) and (model not in _REALSENSE_FISHEYE or model in _INVERSES):
         raise source.error(
             f"model={model!r} with coefficients that are not 0 is not supported: brown_conrady and "
             "kannala_brandt4 are."
         )
-    fisheye = _FISHEYE.get(model, False)
+    fisheye = _REALSENSE_FISHEYE.get(model, False)
     return raw_camera(
         source,
         "fx, fy, ppx and ppy",
@@ -173,7 +312,3 @@ def _realsense_camera(source: Source, table: Mapping[str, Any]) -> RawCamera:
         distortion=coefficients[:4] if fisheye else coefficients,
         fisheye=fisheye,
     )
-
-
-def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((values[name] for name in names if name in values), None)
