@@ -217,6 +217,11 @@ class LensMaps(RigPart):
         Off the axis, blur along the radius and blur across it vanish at two depths: the tangential
         and the sagittal focus. They are the eigenvalues of this tensor. Where a value is positive,
         nearer points are sharp than on the axis.
+
+        Parameters
+        ----------
+        camera, x, y
+            As for the class.
         """
         return np.stack([polynomial_at(one, x, y) for one in self.focus_maps_dpt(camera)])
 
@@ -245,6 +250,11 @@ class LensMaps(RigPart):
         It is gain² (u - K)² + extra: u is the vergence of the point less that of the focus on the
         axis, K is the tensor of `focus_dpt`, and gain is the blur, in pixels, of one dioptre, times
         `blur_ratio` in the right view.
+
+        Parameters
+        ----------
+        camera, x, y, vergence_dpt, optics
+            As for the class.
         """
         width = optics.lens(camera).aperture_gaussian_width
         across, mixed, down = width * self.blur_radii_px(camera, x, y, vergence_dpt, optics)
@@ -257,7 +267,13 @@ class LensMaps(RigPart):
     def blur_radii_px(
         self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
     ) -> FloatArray:
-        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs."""
+        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs.
+
+        Parameters
+        ----------
+        camera, x, y, vergence_dpt, optics
+            As for the class.
+        """
         lens = optics.lens(camera)
         per_dpt = optics.focal_length_px * lens.aperture_radius_m * (1.0, self.blur_ratio)[camera]
         on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
@@ -272,6 +288,11 @@ class LensMaps(RigPart):
 
         Light spreads evenly around each point, but more of it arrives from the side with the wider
         blur: detail is moved by the divergence of the blur variance, away from that side.
+
+        Parameters
+        ----------
+        camera, x, y, vergence_dpt, optics
+            As for the class.
         """
         across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         right, left, below, above = (
@@ -290,13 +311,24 @@ class LensMaps(RigPart):
         Rectified views and maps of disparity hold this shift already. What it leaves is the skew of
         the spots: waves of frequency k are shifted less, by the share k² s² / 3 at a blur variance
         of s².
+
+        Parameters
+        ----------
+        camera, x, y
+            As for the class.
         """
         on_x, on_y, growth = (self.coma_left_px, self.coma_right_px)[camera]
         across, down = np.broadcast_arrays(np.asarray(x), np.asarray(y))
         return np.stack([on_x + growth * across, on_y + growth * down])
 
     def illumination(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Light of one view relative to the axis of the left one."""
+        """Light of one view relative to the axis of the left one.
+
+        Parameters
+        ----------
+        camera, x, y
+            As for the class.
+        """
         return polynomial_at((self.illumination_left, self.illumination_right)[camera], x, y)
 
     def remaining_disparity_px(
@@ -361,6 +393,11 @@ class LensMaps(RigPart):
         With the radius r: the place times 1 + k3 r² + k5 r⁴, and decentring along the axes.
 
         Places are from the axis in the raw frame.
+
+        Parameters
+        ----------
+        camera, x, y
+            As for the class.
         """
         third, fifth, decentring_x, decentring_y = (self.distortion_left, self.distortion_right)[
             camera

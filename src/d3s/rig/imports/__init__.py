@@ -53,7 +53,10 @@ def read_rig(
 ) -> ImportedRig:
     """Read calibration files, or a rig file; behind `Rig.from_file`.
 
-    The arguments and errors are those of `Rig.from_file`.
+    Parameters
+    ----------
+    paths, rectified, swap, unit_m, shape, fisheye
+        As for `Rig.from_file`, which also has the exceptions.
     """
     if not paths:
         raise InputError("there is no file to read a camera from. Name a calibration file.")
