@@ -174,7 +174,7 @@ DENSE = [
     about("dense-gain", "error of filled pixels over that of the nearest measured one",
           0.0429, "", lambda: depth.filled()[1].mae_cm / depth.filled()[2].mae_cm, 0.1),
     about("fuse-sigma", "fall of sigma over 8 fused frames",
-          2.174, "x", depth.fall_of_sigma),
+          2.212, "x", depth.fall_of_sigma),
 ]
 OTHERS = [
     about("consensus-near", "the paper's algorithm as printed, by the optics alone: error at 0.3 m",
@@ -189,8 +189,14 @@ OTHERS = [
           0.07992, "cm", partial(depth.common_mae_cm, "planes", "joint"), **SLOW),
     about("league-consensus", "`consensus` on its planes, at the common density",
           0.6142, "cm", partial(depth.common_mae_cm, "planes", "consensus"), **SLOW),
-    about("league-order", "order of the rivals on its planes: neighbours in place",
+    about("league-order", "order of eight methods on its planes: neighbours in place, of 7",
           6, "", partial(depth.in_order, "planes", *RIVALS), 0.0, **SLOW),
+    at_least("lenses-first", "sections, of 4, that `joint` leads with typical lenses, calibrated",
+             4, "", partial(depth.sections_led, "joint", "typical"), **SLOW),
+    about("lenses-planes", "`joint` on planes through typical lenses",
+          0.1382, "cm", partial(depth.common_mae_cm, "planes", "joint", "typical"), **SLOW),
+    about("lenses-sides", "`joint` at the sides of their field",
+          0.1917, "cm", depth.side_mae_cm, 0.05, **SLOW),
 ]
 STEREO = [
     about("middlebury-density", "Middlebury 2014, seven scenes: pixels with a depth",
@@ -225,6 +231,8 @@ CAMERA = [
             20, "%", partial(camera.worst_drift, *ALL_DRIFTS)),
     at_most("drift-alarms", "drifts that are seen in a camera without",
             0, "", lambda: len(camera.drift())),
+    at_least("drift-alone", "drifts that are named when each happens alone, of 4",
+             4, "", camera.drifts_named, **SLOW),
     at_most("calibration-anchors", "a small perfect camera, calibrated: largest error of an anchor",
             0.1, "px", camera.anchor_error_px, **SLOW),
     at_most("calibration-roll", "its error of the roll, in degrees / 1000",
@@ -258,6 +266,8 @@ PAPER = [
           18, "", camera.errata_with_a_test, 0.0),
 ]
 SPEED = [
+    at_least("speed-sgbm", "time of SGBM over that of `joint`, 902 x 1802 px",
+             2.9, "x", depth.speed_ratio, **TIME),
 ]
 # fmt: on
 

@@ -221,6 +221,7 @@ def lost_or_stale_frames(count: int = 20) -> float:
     from live_pages import RIG, FakeCamera, depth_of, views
 
     frames = [Frame(number=number, views=views(number % 2)) for number in range(count)]
+    d3s.estimate(*views(0), RIG)  # which compiles it: that can take minutes on a busy machine
     shown, done = {}, threading.Event()
     with Pipeline(FakeCamera(frames), RIG, drop=False) as pipeline:
 
