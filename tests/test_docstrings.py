@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -39,55 +38,35 @@ def test_public_names_have_docstrings(name):
     assert name not in needed or "\nExamples\n--------\n" in text
 
 
-class Function(NamedTuple):
-    """A public function, or a method of a class, as the source has it."""
-
-    where: str
-    name: str  # of its class, if it is a method
-    parameters: set[str]
-    section: str  # what its docstring says of the parameters
-
-
-def _functions() -> Iterator[Function]:
+def _functions() -> Iterator[tuple[str, str, set[str], str]]:
+    """Public functions: file, name or that of the class, parameters, and their section."""
     for path in MODULES:
         tree = ast.parse(path.read_text())
         for owner in (tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))):
             for node in owner.body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                     every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-                    section = (ast.get_docstring(node) or "").partition("Parameters\n----------\n")
-                    yield Function(
-                        f"{path.relative_to(SOURCE)}: {node.name}",
-                        getattr(owner, "name", node.name),
-                        {one.arg for one in every} - {"self", "cls"},
-                        section[2],
-                    )
+                    names = {one.arg for one in every} - {"self", "cls"}
+                    text = (ast.get_docstring(node) or "").partition("Parameters\n----------\n")[2]
+                    file = str(path.relative_to(SOURCE))
+                    yield f"{file}: {node.name}", getattr(owner, "name", node.name), names, text
 
 
-def test_exported_functions_of_three_parameters_document_them():
-    trees = [ast.parse(path.read_text()) for path in SOURCE.rglob("__init__.py")]
-    exported = {
-        name
-        for node in (node for tree in trees for node in tree.body)
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        for name in ast.literal_eval(node.value)
-    }
+def test_public_functions_of_three_parameters_document_them():
     missing = [
-        one.where
-        for one in _functions()
-        if not one.where.startswith("cli/")  # the docstring of a command is its help text
-        and one.name in exported
-        and len(one.parameters) >= 3
-        and not one.section
+        where
+        for where, name, parameters, section in _functions()
+        if not where.startswith("cli/")  # the docstring of a command is its help text
+        and (name in d3s.__all__ and len(parameters) >= 3 and not section)
     ]
     assert not missing, "\n".join(missing)
 
 
 def test_documented_parameters_are_those_of_the_signature():
     wrong = []
-    for one in (one for one in _functions() if one.section):
-        section = re.split(r"\n\w+\n-{3,}\n", one.section)[0]
+    for where, _, parameters, text in _functions():
+        section = re.split(r"\n\w+\n-{3,}\n", text)[0]
         lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
         told = {name.strip(" *`") for line in lines for name in line.split(":")[0].split(",")}
-        wrong += [f"{one.where}: {name}" for name in sorted(one.parameters - told)]
+        wrong += [f"{where}: {name}" for name in sorted(parameters - told) if section]
     assert not wrong, "\n".join(wrong)
