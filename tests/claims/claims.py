@@ -16,7 +16,7 @@ import measures_camera as camera
 import measures_depth as depth
 from measures_depth import planes, scenes
 
-RIVALS = ("joint", "li2010", "takeda2013", "phase", "bm", "sgbm", "consensus", "guo2017")
+RIVALS = ("joint", "li2010", "takeda2013", "phase", "bm", "consensus", "sgbm", "guo2017")
 """Methods in the order of their error on the planes of the small league."""
 ROUNDING = 0.03
 """Tolerance of a figure: a choice between two windows that agree just so may fall otherwise."""
@@ -190,7 +190,7 @@ OTHERS = [
     about("league-consensus", "`consensus` on its planes, at the common density",
           0.6142, "cm", partial(depth.common_mae_cm, "planes", "consensus"), **SLOW),
     about("league-order", "order of eight methods on its planes: neighbours in place, of 7",
-          6, "", partial(depth.in_order, "planes", *RIVALS), 0.0, **SLOW),
+          7, "", partial(depth.in_order, "planes", *RIVALS), 0.0, **SLOW),
     at_least("lenses-first", "sections, of 4, that `joint` leads with typical lenses, calibrated",
              4, "", partial(depth.sections_led, "joint", "typical"), **SLOW),
     about("lenses-planes", "`joint` on planes through typical lenses",
@@ -264,6 +264,10 @@ FRAMES = [
 PAPER = [
     about("errata", "errata of the paper, each with its test",
           18, "", camera.errata_with_a_test, 0.0),
+    at_least("reproduced", "figures and tables of the paper that `d3s reproduce --quick` makes",
+             11, "", lambda: camera.reproduced()[0], **SLOW),
+    about("reproduced-agree", "values of the paper that these confirm",
+          19, "", lambda: camera.reproduced()[1], 0.0, **SLOW),
 ]
 SPEED = [
     at_least("speed-sgbm", "time of SGBM over that of `joint`, 902 x 1802 px",
