@@ -67,9 +67,9 @@ def test_time_line_of_maps_pairs_and_recordings(folder, name, kind, rig):
 def test_saved_depth_map_keeps_its_bytes(folder):
     saved = open_saved(folder / "maps" / "0_depth.npz")
     result = saved.result(0, Settings(), 1)
-    saved = d3s.DepthMap.load(folder / "maps" / "0_depth.npz")
-    assert np.array_equal(result.depth_map.depth_m, saved.depth_m, equal_nan=True)
-    assert np.array_equal(result.left, saved.intensity)
+    loaded = d3s.DepthMap.load(folder / "maps" / "0_depth.npz")
+    assert np.array_equal(result.depth_map.depth_m, loaded.depth_m, equal_nan=True)
+    assert np.array_equal(result.left, loaded.intensity)
     assert "right" not in saved.panels
 
 
