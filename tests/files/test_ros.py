@@ -7,9 +7,9 @@ import d3s
 from d3s import formats
 from d3s.errors import InputError
 from d3s.estimate.saving import as_image
-from d3s.files import DepthImage, ros_messages
+from d3s.files import DepthImage, ros
 from d3s.files.depth_image import points_of
-from d3s.files.mcap import write_recording
+from d3s.files.ros import write_recording
 
 NAN = np.nan
 DEPTH = np.array([[1.0, 2.0, NAN], [4.0, 0.5003, NAN]], dtype=np.float32)
@@ -21,7 +21,7 @@ IMAGE = DepthImage(
     colour=COLOUR,
     focal_length_px=100.0,
 )
-HEAD = ros_messages.header(12.25, "eye")
+HEAD = ros.header(12.25, "eye")
 
 
 def _values(message, kind: str) -> np.ndarray:
@@ -35,10 +35,10 @@ def test_time_and_frame():
 
 
 def test_floats_have_nan_and_integers_have_zero():
-    floats = ros_messages.image_32fc1(DEPTH, HEAD)
+    floats = ros.image_32fc1(DEPTH, HEAD)
     assert floats["encoding"] == "32FC1"
     np.testing.assert_array_equal(_values(floats, "<f4"), DEPTH)
-    integers = ros_messages.depth_16uc1(DEPTH, HEAD)
+    integers = ros.depth_16uc1(DEPTH, HEAD)
     assert integers["encoding"] == "16UC1"
     np.testing.assert_array_equal(_values(integers, "<u2"), [[1000, 2000, 0], [4000, 500, 0]])
 
@@ -46,22 +46,22 @@ def test_floats_have_nan_and_integers_have_zero():
 @pytest.mark.parametrize("depth_m", [65.6, 0.0004])
 def test_millimetres_that_do_not_fit_are_refused(depth_m):
     with pytest.raises(InputError, match=r"do not fit into 16UC1.*Use 32FC1"):
-        ros_messages.depth_16uc1(np.float32([[1.0, depth_m]]), HEAD)
+        ros.depth_16uc1(np.float32([[1.0, depth_m]]), HEAD)
 
 
 def test_camera_info_is_of_a_rectified_view():
-    info = ros_messages.camera_info(IMAGE, HEAD)
+    info = ros.camera_info(IMAGE, HEAD)
     assert (info["height"], info["width"]) == (2, 3)
     assert info["k"] == [100, 0, 1, 0, 100, 0.5, 0, 0, 1]
     assert info["p"] == [100, 0, 1, 0, 0, 100, 0.5, 0, 0, 0, 1, 0]
     assert info["r"] == [1, 0, 0, 0, 1, 0, 0, 0, 1]
     assert info["d"] == [0] * 5
     with pytest.raises(InputError, match="focal length of the camera is not known"):
-        ros_messages.camera_info(DepthImage(depth_m=DEPTH), HEAD)
+        ros.camera_info(DepthImage(depth_m=DEPTH), HEAD)
 
 
 def test_points_have_fields_and_packed_colour():
-    cloud = ros_messages.point_cloud(points_of(IMAGE), HEAD)
+    cloud = ros.point_cloud(points_of(IMAGE), HEAD)
     names = [one["name"] for one in cloud["fields"]]
     assert names == ["x", "y", "z", "sigma", "confidence", "rgb"]
     assert [one["offset"] for one in cloud["fields"]] == [0, 4, 8, 12, 16, 20]

@@ -15,7 +15,7 @@ from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.methods import checked_options, estimate_quietly
 from d3s.estimate.plot.panels import need_matplotlib
-from d3s.files import camera_file
+from d3s.files import note
 from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
@@ -107,7 +107,7 @@ class DepthJob:
             if one != ZARR
         }
         if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
-            files[CAMERA] = camera_file.beside(output / f"{start}depth.png")
+            files[CAMERA] = note.camera_beside(output / f"{start}depth.png")
         return files
 
     def as_json(self) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from pathlib import Path
 from d3s.errors import D3SError, InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.plot.preview import write_plain_preview, write_preview
-from d3s.files.depth_files import MILLIMETRE_M
+from d3s.files.depth_files import DISPARITY_SUFFIXES, MILLIMETRE_M, write_disparity
 from d3s.files.depth_png import fitting_unit_m
-from d3s.files.disparity import DISPARITY_SUFFIXES, write_disparity
 from d3s.files.raw import path_text
 from d3s.runtime.parallel import thread_count
 

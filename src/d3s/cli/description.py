@@ -15,11 +15,10 @@ from d3s.camera.recording.reader import describe
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import share_of_each
-from d3s.files import DepthImage, Points, camera_file, depth_png, note, read_depth, tiff
+from d3s.files import DepthImage, Points, depth_png, note, read_depth, tiff
 from d3s.files import arrays as npz
 from d3s.files.images import read_samples
-from d3s.files.orientation import WORDS
-from d3s.files.raw import named, open_file, read_file
+from d3s.files.raw import WORDS, named, open_file, read_file
 from d3s.formats import (
     CSV,
     EXR,
@@ -108,7 +107,7 @@ def _is_depth(path: Path, found: Format) -> bool:
     if found is EXR:
         return True
     if found in (PFM, NPY):
-        return os.path.lexists(camera_file.beside(path))
+        return os.path.lexists(note.camera_beside(path))
     with named(path):
         if found is PNG:
             return depth_png.note_in(read_file(path, _MAX_BYTES)) is not None
@@ -235,8 +234,8 @@ def _text(path: Path) -> Info:
     suffix = path.suffix.lower()
     if suffix == ".toml":
         return _document(path)
-    if path.name.endswith(camera_file.SUFFIX):
-        facts = camera_file.read(path)._asdict()
+    if path.name.endswith(note.CAMERA_SUFFIX):
+        facts = note.read_camera(path)._asdict()
         known = {name: value for name, value in facts.items() if value is not None}
         return Info(path=str(path), kind="camera", facts=known)
     if suffix in CSV.suffixes:

@@ -5,25 +5,21 @@ other way round. A file is checked before it is believed: its size is read from 
 refused before anything large is allocated, and a file that is cut or damaged is refused whole.
 
 images        `read_image`, `write_image`: grey images with full scale 1
-light         `read_light`: intensity by one rule for files and arrays, and colours
-screen        colours of 8 bits, as screens show them
-depth_files   `read_depth`, `write_depth`: depth in the common formats
+light         `read_light`: intensity by one rule for files and arrays, and colours, also of screens
+depth_files   `read_depth`, `write_depth`, `write_disparity`: depth in the common formats
 depth_image   `DepthImage` and `Points`, the content of files of depth
-arrays        `read_npz`, `write_npz`: named arrays in one file
+arrays        `read_npz`, `write_npz`: named arrays in one file; NPY, one array
 codecs        the readers and writers of every format of the table `d3s.formats`
-raw           the bytes of a file, and the errors that every format shares
-orientation   EXIF orientation, and images turned upright
-png, tiff, photos, netpbm, npy      image formats (photos: JPEG, BMP and WebP)
+raw           the bytes of a file, the errors that every format shares, and EXIF orientation
+png, tiff, photos, netpbm           image formats (photos: JPEG, BMP and WebP)
 depth_png, exr, points              depth formats (points: PLY and CSV)
-ros_messages, mcap                  ROS messages of depth, and recordings of them
-disparity     `write_disparity`: disparity as Middlebury and KITTI have it
-note, camera_file                   the unit and the camera, inside a file of depth or beside it
+ros           ROS messages of depth, and MCAP recordings of them
+note          the unit and the camera, inside a file of depth or beside it
 """
 
 from d3s.files.arrays import read_npz, write_npz
-from d3s.files.depth_files import read_depth, write_depth
+from d3s.files.depth_files import read_depth, write_depth, write_disparity
 from d3s.files.depth_image import DepthImage, Points
-from d3s.files.disparity import write_disparity
 from d3s.files.images import list_images, read_image, write_image
 from d3s.formats import IMAGE_SUFFIXES
 

@@ -1,20 +1,116 @@
-"""Named arrays in one NPZ file; the same arrays give the same bytes."""
+"""NPY and NPZ: an array, or named arrays in one file; the same arrays give the same bytes.
+
+The header of an array is checked against the file before anything is allocated.
+"""
 
 import io
+import math
 import os
+import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d3s import atomic
 from d3s.errors import InputError
-from d3s.files import npy
-from d3s.files.raw import cut_short, named, read_file
+from d3s.files.raw import Samples, check_size, cut_short, named, read_file
+from d3s.formats import NPY
+
+_MAGIC = NPY.magics[0]
+
+# numpy evaluates the header as Python: slowly, and with warnings if it is damaged. All programs
+# that write NPY files write the header in this form and order.
+_FIELDS = re.compile(
+    rb"\{\s*'descr':\s*'([!-&(-~]{2,9})',\s*'fortran_order':\s*(True|False),"
+    rb"\s*'shape':\s*\(((?:\s*\d{1,18}\s*,)*(?:\s*\d{1,18})?)\s*\),?\s*\}\s*"
+)
+_NUMBERS = re.compile(r"\|b1|[|<>][iu]1|[<>][iu][248]|[<>]f[248]|[<>]c(8|16)|[|<>]S\d+|[<>]U\d+")
+
+_NPY_KINDS = {"u1": 255, "u2": 65535, "f4": None, "f8": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpyHeader:
+    """Header of an NPY file; `start` is the byte at which its samples begin."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    start: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all samples."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def npy_header(raw: bytes) -> NpyHeader:
+    """Header at the beginning of an NPY file."""
+    width = {1: 2, 2: 4, 3: 4}.get(raw[6] if len(raw) > 6 else 0)
+    if not raw.startswith(_MAGIC) or width is None or len(raw) < 8 + width:
+        raise cut_short("has no proper NPY header")
+    start = 8 + width + int.from_bytes(raw[8 : 8 + width], "little")
+    text = raw[8 + width : start]
+    if start > len(raw) or len(text) > 10_000:  # as numpy limits it: a long text is slow to parse
+        raise cut_short("has no proper NPY header")
+    fields = _FIELDS.fullmatch(text)
+    if fields is None:
+        raise cut_short("has an NPY header that cannot be read")
+    kind = fields[1].decode()
+    if not _NUMBERS.fullmatch(kind):
+        raise InputError(f"holds values of type {kind!r}, and numbers are read. Save numbers.")
+    return NpyHeader(
+        shape=tuple(int(number) for number in re.findall(rb"\d+", fields[3])),
+        fortran_order=fields[2] == b"True",
+        dtype=np.dtype(kind),
+        start=start,
+    )
+
+
+def npy_array(raw: bytes, found: NpyHeader) -> NDArray[Any]:
+    """Array of an NPY file, read-only and not copied; `npy_header` refuses pickled objects."""
+    if len(raw) - found.start != found.bytes:
+        raise cut_short(
+            f"has {len(raw) - found.start} bytes of samples, and its header says {found.bytes}"
+        )
+    order: Literal["F", "C"] = "F" if found.fortran_order else "C"
+    return np.ndarray(found.shape, found.dtype, raw, found.start, order=order)
+
+
+def read_npy(raw: bytes, max_pixels: int) -> Samples:
+    """Samples of an image that was saved with `numpy.save`."""
+    found = npy_header(raw)
+    kind = found.dtype.str[1:]
+    if len(found.shape) not in (2, 3) or (
+        len(found.shape) == 3 and found.shape[2] not in (1, 3, 4)
+    ):
+        raise InputError(
+            f"holds an array of shape {found.shape}, and an image has (rows, columns), "
+            "or (rows, columns, 3) in colour. Save one image a file."
+        )
+    if kind not in _NPY_KINDS:
+        raise InputError(
+            f"holds values of type {found.dtype}, and uint8, uint16, float32 and float64 are read. "
+            "Convert the array before you save it."
+        )
+    check_size(found.shape[1], found.shape[0], max_pixels)
+    return Samples(values=npy_array(raw, found), full_scale=_NPY_KINDS[kind])
+
+
+def encode_npy(values: NDArray[Any]) -> bytes:
+    """NPY file of an array."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, values, version=None, allow_pickle=False)
+    return buffer.getvalue()
+
+
+# NPZ ---------------------------------------------------------------------------------------------
 
 MAX_BYTES = 2_000_000_000
 
@@ -84,7 +180,7 @@ def packed(arrays: Mapping[str, ArrayLike]) -> bytes:
             member = zipfile.ZipInfo(f"{name}.npy", _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.create_system = 3  # the same on every machine
-            content = npy.encode(_writable(name, array))
+            content = encode_npy(_writable(name, array))
             with archive.open(member, "w") as file:
                 opened: Any = file
                 opened._compressor = _compressor(content)  # zipfile itself has levels only
@@ -131,7 +227,7 @@ def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
         values = np.asarray(array)
     except (ValueError, TypeError) as error:  # rows of unequal lengths
         raise InputError(f"{name} is no array: {error}.") from error
-    if not npy.NUMBERS.fullmatch(values.dtype.str):
+    if not _NUMBERS.fullmatch(values.dtype.str):
         raise InputError(
             f"{name} has type {values.dtype}, and numbers or texts are written. Convert it first."
         )
@@ -183,6 +279,6 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     """One array of an archive; zipfile checks its checksum and its declared size."""
     content = archive.read(member)
     try:
-        return npy.array(content, npy.header(content)).copy()
+        return npy_array(content, npy_header(content)).copy()
     except InputError as error:
         raise InputError(f"{member.filename}: {error}") from error

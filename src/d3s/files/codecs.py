@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d3s import formats
 from d3s.errors import InputError
-from d3s.files import arrays, depth_png, exr, mcap, netpbm, note, npy, photos, png, points, tiff
+from d3s.files import arrays, depth_png, exr, netpbm, note, photos, png, points, ros, tiff
 from d3s.files.depth_image import DepthImage, Points, points_of
 from d3s.files.raw import Samples
 from d3s.formats import LAYERS
@@ -167,10 +167,10 @@ CODECS: dict[str, Codec] = {
         encode_depth=lambda image, _: netpbm.encode_pfm(image.depth_m),
     ),
     formats.NPY.name: Codec(
-        read_image=npy.read,
-        read_depth=lambda raw, most, _: _depth_image(npy.read(raw, most).values, {}),
-        encode_image=npy.encode,
-        encode_depth=lambda image, _: npy.encode(image.depth_m),
+        read_image=arrays.read_npy,
+        read_depth=lambda raw, most, _: _depth_image(arrays.read_npy(raw, most).values, {}),
+        encode_image=arrays.encode_npy,
+        encode_depth=lambda image, _: arrays.encode_npy(image.depth_m),
     ),
     formats.EXR.name: Codec(read_depth=_read_depth_exr, encode_depth=_encode_depth_exr),
     formats.PLY.name: Codec(
@@ -182,9 +182,9 @@ CODECS: dict[str, Codec] = {
         encode_depth=lambda image, _: points.encode_csv(points_of(image)),
         encode_points=points.encode_csv,
     ),
-    formats.MCAP.name: Codec(encode_depth=lambda image, _: mcap.encode(image)),
+    formats.MCAP.name: Codec(encode_depth=lambda image, _: ros.encode(image)),
 }
 """By the names of the formats."""
 
-CHECKS = {formats.EXR.name: exr.check_installed, formats.MCAP.name: mcap.check_installed}
+CHECKS = {formats.EXR.name: exr.check_installed, formats.MCAP.name: ros.check_installed}
 """Checks that the package of a format is installed, by the names of the formats."""

@@ -1,4 +1,4 @@
-"""Files of depth, out and back in.
+"""Files of depth, out and back in; and of disparity, as Middlebury and KITTI have it.
 
 The suffix chooses the format when one is written. A file that is read is known by its first bytes.
 """
@@ -6,16 +6,26 @@ The suffix chooses the format when one is written. A file that is read is known 
 import os
 from pathlib import Path
 
+import numpy as np
+
 from d3s import atomic, formats
 from d3s.errors import InputError
-from d3s.files import camera_file
+from d3s.files import netpbm, note, png
 from d3s.files.codecs import CHECKS, CODECS, Codec
 from d3s.files.depth_image import DepthImage, Points, check_camera
 from d3s.files.raw import named, open_file, read_rest
 from d3s.formats import MAX_PIXELS, Format
+from d3s.types import Image
 
 MILLIMETRE_M = 0.001
 _MAX_BYTES = 2_000_000_000
+KITTI_STEPS = 256
+"""Steps of a pixel in a PNG file."""
+
+DISPARITY_SUFFIXES = ".pfm", ".png"
+"""Suffixes of the files that `write_disparity` writes."""
+
+_LARGEST_STEP = 65535
 
 FORMATS: dict[str, Format] = {
     suffix: one for suffix, one in formats.DEPTH_SUFFIXES.items() if one is not formats.NPZ
@@ -62,10 +72,10 @@ def write_depth(
     with named(path):
         encoded, camera = _encoded(path, content, unit_m)
     if camera is not None:  # first: once the depth file is there, it is complete
-        atomic.write_bytes(camera_file.beside(path), camera, overwrite=overwrite)
+        atomic.write_bytes(note.camera_beside(path), camera, overwrite=overwrite)
     atomic.write_bytes(path, encoded, overwrite=overwrite)
     written = [Path(os.fsdecode(path))]
-    return written if camera is None else [*written, camera_file.beside(path)]
+    return written if camera is None else [*written, note.camera_beside(path)]
 
 
 def _encoded(
@@ -81,7 +91,7 @@ def _encoded(
     encode = CODECS[chosen.name].encode_depth
     if encode is None:
         raise InputError("holds no depth.")
-    camera = None if chosen.has_camera_inside else camera_file.encode(content)
+    camera = None if chosen.has_camera_inside else note.encode_camera(content)
     return encode(content, unit_m), camera
 
 
@@ -198,7 +208,61 @@ def _with_camera(image: DepthImage, path: str | os.PathLike[str]) -> DepthImage:
     """Depth image with the camera of the file beside it, if it has none itself."""
     if image.focal_length_px is not None:
         return image
-    camera = camera_file.camera_of(path, image.depth_m.shape)
+    camera = note.camera_of(path, image.depth_m.shape)
     if camera is None:
         return image
     return image.with_camera(camera.focal_length_px, camera.principal_point_px)
+
+
+def write_disparity(
+    path: str | os.PathLike[str], disparity_px: Image, *, overwrite: bool = False
+) -> Path:
+    """Write disparities in the format of the suffix, whole or not at all.
+
+    `.pfm` has 32-bit floats, infinite where there is none, as Middlebury and ETH3D have it. `.png`
+    has 16-bit integers of 1/256 px, 0 where there is none, as KITTI has it; a disparity nearer to 0
+    than a step becomes one step.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    disparity_px
+        Disparities (rows, cols) x_left - x_right in pixels, NaN where there is none.
+    overwrite
+        Whether a file that holds something else may be replaced.
+
+    Raises
+    ------
+    InputError
+        If the suffix is unknown, or a PNG file cannot hold a disparity.
+    OutputError
+        If the file cannot be written, or would replace another.
+    """
+    where = Path(os.fsdecode(path))
+    with named(path):
+        encode = {".pfm": _disparity_pfm, ".png": _disparity_png}.get(where.suffix.lower())
+        if encode is None:
+            raise InputError(
+                f"disparity is written as {' or '.join(DISPARITY_SUFFIXES)}. Give the name one of "
+                "these suffixes."
+            )
+        encoded = encode(np.asarray(disparity_px, dtype=np.float32))
+    atomic.write_bytes(path, encoded, overwrite=overwrite)
+    return where
+
+
+def _disparity_pfm(disparity_px: Image) -> bytes:
+    return netpbm.encode_pfm(np.where(np.isnan(disparity_px), np.float32(np.inf), disparity_px))
+
+
+def _disparity_png(disparity_px: Image) -> bytes:
+    steps = np.rint(disparity_px.astype(np.float64) * KITTI_STEPS)
+    known = steps[np.isfinite(steps)]
+    if known.size and (known.min() < 0 or known.max() > _LARGEST_STEP):
+        raise InputError(
+            f"disparities from {np.nanmin(disparity_px):.4g} to {np.nanmax(disparity_px):.4g} px "
+            f"do not fit into 16 bit of 1/{KITTI_STEPS} px, which go from 0 to "
+            f"{_LARGEST_STEP / KITTI_STEPS:.1f} px. Write .pfm, which holds any."
+        )
+    return png.encode(np.nan_to_num(np.maximum(steps, 1), nan=0.0).astype(np.uint16))

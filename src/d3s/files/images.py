@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from d3s import atomic, formats
 from d3s.errors import InputError
 from d3s.files.codecs import CODECS, check_finite
-from d3s.files.orientation import upright
-from d3s.files.raw import Samples, named, open_file, read_rest
+from d3s.files.raw import Samples, named, open_file, read_rest, upright
 from d3s.formats import IMAGE_OUT_SUFFIXES, IMAGE_SUFFIXES, MAX_PIXELS
 from d3s.types import Image
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.orientation import orientation_in
-from d3s.files.raw import Samples, check_size, cut_short, decoded_as
+from d3s.files.raw import Samples, check_size, cut_short, decoded_as, orientation_in
 
 _SOI, _EOI, _SOS, _DHT, _DQT, _DRI = 0xD8, 0xD9, 0xDA, 0xC4, 0xDB, 0xDD
 _APP0, _APP1, _APP14 = 0xE0, 0xE1, 0xEE

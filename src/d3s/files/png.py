@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.orientation import orientation_in
-from d3s.files.raw import Samples, check_size, cut_short, decoded_as
+from d3s.files.raw import Samples, check_size, cut_short, decoded_as, orientation_in
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # The fastest: the noise of a camera does not compress, and the other levels save less than 1 % of

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.orientation import TAG as _ORIENTATION
-from d3s.files.orientation import UPRIGHT, WORDS
-from d3s.files.raw import Samples, check_size, cut_short, decoded_as
+from d3s.files.raw import ORIENTATION_TAG as _ORIENTATION
+from d3s.files.raw import UPRIGHT, WORDS, Samples, check_size, cut_short, decoded_as
 
 _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC = 256, 257, 258, 259, 262
 _FILL_ORDER, _DESCRIPTION, _STRIP_OFFSETS, _CHANNELS, _STRIP_ROWS = 266, 270, 273, 277, 278

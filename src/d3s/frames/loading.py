@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import D3SError, InputError
-from d3s.files import orientation
-from d3s.files.light import LightImage, read_light
-from d3s.files.raw import named, path_text
-from d3s.files.screen import for_screens
+from d3s.files.light import LightImage, for_screens, read_light
+from d3s.files.raw import WORDS, named, path_text
 from d3s.formats import MAX_PIXELS
 from d3s.frames.frame import Frame, Refused, Splitter
 from d3s.frames.pairing import FrameFiles
@@ -316,7 +314,7 @@ def _read(path: _Path, rules: _Rules) -> _Read:
             if rules.keep_colour:
                 colour = for_screens(colours(image, rules.bayer or ""), white=None)
             image = luminance(image, rules.bayer or "")
-    words = orientation.WORDS.get(found.orientation)
+    words = WORDS.get(found.orientation)
     turned = (
         f"{path_text(path)} was {words}, as its EXIF orientation says. If that is wrong, save the "
         "image without it."

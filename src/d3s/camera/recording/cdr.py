@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.ros_messages import Message
+from d3s.files.ros import Message
 
 IMAGE = "sensor_msgs/msg/Image"
 CAMERA_INFO = "sensor_msgs/msg/CameraInfo"

@@ -1,7 +1,7 @@
 """Topics of a recording, and the types of their messages."""
 
 from d3s.camera.recording.cdr import CAMERA_INFO, IMAGE, STRING
-from d3s.files.mcap import DEFINITIONS
+from d3s.files.ros import DEFINITIONS
 
 RAW = "/camera/image_raw"
 LEFT, RIGHT = "/left/image_rect", "/right/image_rect"

@@ -13,9 +13,9 @@ from d3s.camera.recording import topics
 from d3s.camera.recording.cdr import encode_camera_info, encode_image, encode_text
 from d3s.camera.recording.mcap_file import McapFile
 from d3s.errors import D3SError
-from d3s.files import ros_messages
+from d3s.files import ros
 from d3s.files.depth_image import DepthImage
-from d3s.files.ros_messages import FRAME_ID, Message
+from d3s.files.ros import FRAME_ID, Message
 from d3s.frames.frame import Frame, Refused
 from d3s.rig import Rig
 
@@ -91,7 +91,7 @@ class RecordingWriter:
         if frame.views is not None:
             head = _header(time_ns, FRAME_ID)
             for topic, view in zip((topics.LEFT, topics.RIGHT), frame.views, strict=True):
-                self._write(topic, encode_image(ros_messages.image_32fc1(view, head)), time_ns)
+                self._write(topic, encode_image(ros.image_32fc1(view, head)), time_ns)
         else:
             head = _header(time_ns, _SENSOR_ID)
             self._write(topics.RAW, encode_image(self._raw(frame, head)), time_ns)
@@ -116,12 +116,12 @@ class RecordingWriter:
         """
         time_ns = self._times_ns.get(number) or self._time_ns(None)
         head = _header(time_ns, FRAME_ID)
-        depth = ros_messages.image_32fc1(image.depth_m, head)
+        depth = ros.image_32fc1(image.depth_m, head)
         self._write(topics.DEPTH, encode_image(depth), time_ns)
         if image.sigma_m is not None:
-            sigma = ros_messages.image_32fc1(image.sigma_m, head)
+            sigma = ros.image_32fc1(image.sigma_m, head)
             self._write(topics.SIGMA, encode_image(sigma), time_ns)
-        info = ros_messages.camera_info(image, head)
+        info = ros.camera_info(image, head)
         self._write(topics.DEPTH_CAMERA, encode_camera_info(info), time_ns)
         self._file.flush()
 
@@ -162,8 +162,8 @@ class RecordingWriter:
 
     def _raw(self, frame: Frame, head: Message) -> Message:
         if frame.counts is not None:
-            return ros_messages.image_of_counts(frame.counts, head, self._bayer)
-        return ros_messages.image_32fc1(frame.light(), head)
+            return ros.image_of_counts(frame.counts, head, self._bayer)
+        return ros.image_32fc1(frame.light(), head)
 
     def _write(self, topic: str, data: bytes, time_ns: int) -> None:
         if not self._file.has_topic(topic):
