@@ -29,23 +29,6 @@ def test_another_file_is_kept_by_default_and_replaced_on_demand(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_pieces_are_one_file_or_none(tmp_path):
-    path = tmp_path / "a.csv"
-    atomic.write_pieces(path, (f"{i}\n".encode() for i in range(3)))
-    assert path.read_bytes() == b"0\n1\n2\n"
-    with pytest.raises(OutputError, match="exists"):
-        atomic.write_pieces(path, [b"other"])
-
-    def broken():
-        yield b"half"
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        atomic.write_pieces(path, broken(), overwrite=True)
-    assert path.read_bytes() == b"0\n1\n2\n"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_file_that_somebody_makes_meanwhile_is_kept(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     sync = os.fsync

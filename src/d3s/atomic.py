@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -35,15 +35,7 @@ _REMEDIES = {
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
-    """Write text as UTF-8, whole or not at all.
-
-    Parameters
-    ----------
-    text
-        Content of the file.
-    path, overwrite
-        As for `write_bytes`, which also has the exception.
-    """
+    """Write text as UTF-8, whole or not at all."""
     write_bytes(path, text.encode(), overwrite=overwrite)
 
 
@@ -52,56 +44,17 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
 
     A file that has the same content already is left alone. A link is followed, so that it stays a
     link.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    content
-        Its bytes.
-    overwrite
-        Whether a file that holds something else may be replaced.
-
-    Raises
-    ------
-    OutputError
-        Naming the path and the likely remedy. The file that was there before is kept.
     """
-    _write(path, (content,), overwrite, content)
-
-
-def write_pieces(
-    path: str | os.PathLike[str], pieces: Iterable[bytes], *, overwrite: bool = False
-) -> None:
-    """Write a long file whole or not at all; its pieces are never in memory together.
-
-    Parameters
-    ----------
-    path, overwrite
-        As for `write_bytes`, which also has the exception.
-    pieces
-        Bytes of the file, in their order.
-    """
-    _write(path, pieces, overwrite)
-
-
-def _write(
-    path: str | os.PathLike[str],
-    pieces: Iterable[bytes],
-    overwrite: bool,
-    content: bytes | None = None,
-) -> None:
-    """Write a file, unless it has this content already."""
     try:
         target = Path(os.path.realpath(path))
         _clear_leftovers(target.parent)
         if os.path.lexists(target):
             _check_replaceable(target)
-            if content is not None and _holds(target, content):
+            if _holds(target, content):
                 return
             if not overwrite:
                 raise _would_replace(path)
-        _write_beside(target, pieces, overwrite)
+        _write_beside(target, content, overwrite)
     except FileExistsError as error:  # made by another process in the meantime
         raise _would_replace(path) from error
     except OutputError:
@@ -111,13 +64,7 @@ def _write(
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder and its parents; a folder that is there already is fine.
-
-    Raises
-    ------
-    OutputError
-        Naming the path and the likely remedy.
-    """
+    """Make a folder and its parents; a folder that is there already is fine."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
         _clear_leftovers(Path(os.path.realpath(path)))
@@ -158,10 +105,10 @@ def _holds(target: Path, content: bytes) -> bool:
     return target.stat().st_size == len(content) and target.read_bytes() == content
 
 
-def _write_beside(target: Path, pieces: Iterable[bytes], overwrite: bool) -> None:
+def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
     with _temporary(target.parent) as temporary:
         with temporary.open("r+b") as file:
-            file.writelines(pieces)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -30,24 +30,12 @@ _LIST_CHARS = 75
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentKind:
-    """Kind of document, such as a rig file.
+    """Kind of document, such as a rig file."""
 
-    Parameters
-    ----------
-    noun
-        Name of the kind in error messages.
-    schema_version
-        Version that is written, and the only one that is read.
-    header
-        Comment lines at the top of a file.
-    error
-        Exception that is raised for a file that cannot be read.
-    """
-
-    noun: str
-    schema_version: int
-    header: str
-    error: type[RecordError]
+    noun: str  # in error messages
+    schema_version: int  # that is written, and the only one that is read
+    header: str  # comment lines at the top of a file
+    error: type[RecordError]  # for a file that cannot be read
 
     def format(self, values: dict[str, Any]) -> str:
         """Text of a file with these values; floats are exact."""
@@ -58,23 +46,11 @@ class DocumentKind:
         return self.header + re.sub(numbers, _on_one_line, text)
 
     def read(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Read the values of a file, without the version; the caller validates them.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be read, is not TOML, or has another schema version.
-        """
+        """Read the values of a file, without the version; the caller validates them."""
         return self.parse(self._read(path))
 
     def parse(self, content: bytes) -> dict[str, Any]:
-        """Values of the content of a file, without the version, as `read` returns them.
-
-        Raises
-        ------
-        RecordError
-            If it is not TOML, or has another schema version.
-        """
+        """Values of the content of a file, without the version, as `read` returns them."""
         document = self._parse(self._decode(content))
         self._check_version(document)
         return {key: document[key] for key in document if key != "schema_version"}

@@ -222,19 +222,8 @@ Sha256 = Annotated[str, AfterValidator(_sha256)]
 def unit_remark(field: str, value: Any, limits: dict[str, float]) -> str:
     """Remark on the unit of a field that is out of its limits, and the likely wrong unit.
 
-    Parameters
-    ----------
-    field
-        Name of the field; its suffix is the unit.
-    value
-        Rejected value.
-    limits
-        Limits that `value` breaks, by their pydantic names: gt, ge, lt or le.
-
-    Returns
-    -------
-    str
-        End of an error message, from the colon on; empty for a field without a unit.
+    The suffix of the field is its unit, and `limits` have their pydantic names: gt, ge, lt or le.
+    Empty for a field without a unit.
     """
     unit = next((unit for end, unit in _UNITS.items() if field.endswith(end)), None)
     if unit is None:

@@ -26,13 +26,7 @@ def tables(group: str) -> Mapping[str, Any]:
 
 @cache
 def registered(group: str, name: str) -> Any:
-    """Function of this name that is registered in a group.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Function of this name that is registered in a group."""
     for point in entry_points(group=f"d3s.{group}", name=name):
         return point.load()
     raise InputError(

@@ -43,14 +43,7 @@ STORE = "depth.zarr"
 
 @dataclass(frozen=True, kw_only=True)
 class DepthJob:
-    """Method and options of the estimate, the depths to keep, and the formats to write.
-
-    Raises
-    ------
-    InputError
-        When a format is unknown or needs a package that is not installed, or a limit is no such
-        number.
-    """
+    """Method and options of the estimate, the depths to keep, and the formats to write."""
 
     rig: Rig
     method: str = "joint"
@@ -152,13 +145,7 @@ _PLAIN = (
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Refuse an empty list of formats, unknown ones, and ones whose package is missing.
-
-    Raises
-    ------
-    InputError
-        Naming the first that is wrong, and the formats that there are.
-    """
+    """Refuse an empty list of formats, unknown ones, and ones whose package is missing."""
     unknown = [one for one in formats if one not in ALL_FORMATS]
     if unknown or not formats:
         wrong = path_text(unknown[0]) or "an empty name" if unknown else "nothing"

@@ -21,13 +21,7 @@ Notes = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DepthImage:
-    """Depth of each pixel of the left view, and layers beside it; all (rows, cols).
-
-    Raises
-    ------
-    InputError
-        When the layers do not have one shape.
-    """
+    """Depth of each pixel of the left view, and layers beside it; all (rows, cols)."""
 
     depth_m: Image  # NaN where there is none
     sigma_m: Image | None = None
@@ -82,20 +76,7 @@ class DepthImage:
     def with_camera(
         self, focal_length_px: float, principal_point_px: tuple[float, float] | None = None
     ) -> Self:
-        """Copy with the camera of a rig, for an image without one.
-
-        Parameters
-        ----------
-        focal_length_px
-            Focal length in pixels.
-        principal_point_px
-            Principal point (x, y); None for the middle of the view.
-
-        Raises
-        ------
-        InputError
-            When the image has another focal length.
-        """
+        """Copy with the camera of a rig, for an image without one; None is the view's middle."""
         if self.focal_length_px not in (None, focal_length_px):
             raise InputError(
                 f"knows its camera, of focal length {self.focal_length_px:g} px, and the rig has "
@@ -134,13 +115,7 @@ class Points:
 
 
 def points_of(image: DepthImage) -> Points:
-    """Points of the pixels that have a depth, row by row.
-
-    Raises
-    ------
-    InputError
-        When the focal length is not known.
-    """
+    """Points of the pixels that have a depth, row by row; an error if the camera is not known."""
     focal_length_px = check_camera(image)
     rows, cols = np.nonzero(np.isfinite(image.depth_m))
     z = image.depth_m[rows, cols]
@@ -156,13 +131,7 @@ def points_of(image: DepthImage) -> Points:
 
 
 def colour_levels(colour: Any) -> NDArray[np.uint8]:
-    """Colour image in 8 bit, from 8 or 16 bit or floats of full scale 1; grey becomes colour.
-
-    Raises
-    ------
-    InputError
-        When it is no image (rows, cols), (rows, cols, 3) or (rows, cols, 4).
-    """
+    """Colour image in 8 bit, from 8 or 16 bit or floats of full scale 1; grey becomes colour."""
     values = np.asarray(colour)
     if values.ndim == 2:
         values = values[:, :, np.newaxis].repeat(3, axis=2)
@@ -181,13 +150,7 @@ def colour_levels(colour: Any) -> NDArray[np.uint8]:
 
 
 def check_camera(image: DepthImage) -> float:
-    """Focal length of an image in pixels, which points need.
-
-    Raises
-    ------
-    InputError
-        When it is not known.
-    """
+    """Focal length of an image in pixels, which points need: an `InputError` without one."""
     if image.focal_length_px is None:
         raise InputError(
             "the focal length of the camera is not known, and points need it. Name the rig: "

@@ -44,17 +44,7 @@ def encode(image: DepthImage, unit_m: float) -> bytes:
 
 
 def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage:
-    """Depths of a 16-bit grey PNG file.
-
-    Parameters
-    ----------
-    raw
-        The bytes of the file.
-    max_pixels
-        Refuse a file with more pixels.
-    unit_m
-        Unit of the integers in metres, for a file without a note.
-    """
+    """Depths of a 16-bit grey PNG file; `unit_m` is for a file without a note."""
     samples = png.read(raw, max_pixels)
     levels = samples.values
     if samples.full_scale != _LARGEST or levels.ndim != 2:

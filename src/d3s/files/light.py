@@ -56,22 +56,8 @@ def read_light(
 ) -> LightImage:
     """Read the intensity of an image, upright; errors do not name the file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    linear
-        Whether integers are proportional to the light. None: those of a grey image are, and of a
-        colour image the sRGB curve is undone.
-    keep_colour
-        Whether to return the colours too.
-    max_pixels
-        Refuse an image with more pixels.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
+    `linear` says whether integers are proportional to the light. None: those of a grey image are,
+    and of a colour image the sRGB curve is undone.
     """
     return light_of(read_samples(path, max_pixels), linear=linear, keep_colour=keep_colour)
 
@@ -79,15 +65,7 @@ def read_light(
 def light_of(
     samples: Samples, *, linear: bool | None = None, keep_colour: bool = False
 ) -> LightImage:
-    """Intensity of samples, by the rule of `read_light`; NaN is allowed.
-
-    Parameters
-    ----------
-    samples
-        Grey, RGB or RGBA.
-    linear, keep_colour
-        As for `read_light`.
-    """
+    """Intensity of samples, by the rule of `read_light`; NaN is allowed."""
     grey = as_grey(samples, linear=linear, allow_nan=True)
     if not is_colour(samples):
         return LightImage(grey, None, "", samples.orientation)
@@ -119,12 +97,7 @@ def samples_of(values: NDArray[Any]) -> Samples:
 def for_screens(colour: Image, white: float | None = 1.0) -> NDArray[np.uint8]:
     """Colours of 8 bits by the sRGB curve, which screens expect; black for NaN.
 
-    Parameters
-    ----------
-    colour
-        Linear intensity of any shape.
-    white
-        Intensity that becomes white; None for the 99.5th percentile.
+    `white` is the linear intensity that becomes white; None for the 99.5th percentile.
     """
     if white is None:
         known = colour[np.isfinite(colour)]

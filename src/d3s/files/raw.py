@@ -92,20 +92,7 @@ def decoded_as(kind: str) -> Iterator[None]:
 
 
 def check_size(width: int, height: int, max_pixels: int) -> None:
-    """Refuse an image without pixels, or with too many.
-
-    Parameters
-    ----------
-    width, height
-        Size that a header declares, in pixels.
-    max_pixels
-        Most pixels that are allowed.
-
-    Raises
-    ------
-    InputError
-        Naming the size and the limit.
-    """
+    """Refuse an image without pixels, or with too many."""
     if width < 1 or height < 1:
         raise cut_short(f"declares a size of {width} x {height} pixels")
     if width * height > max_pixels:

@@ -44,13 +44,7 @@ def image_32fc1(values: Image, head: Message) -> Message:
 
 
 def depth_16uc1(depth_m: Image, head: Message) -> Message:
-    """`sensor_msgs/Image` of depth in whole millimetres, 0 where there is none.
-
-    Raises
-    ------
-    InputError
-        When a depth does not fit into 16 bit: below half a millimetre, or beyond 65.535 m.
-    """
+    """`sensor_msgs/Image` of depth in millimetres, 0 for none; an error if one is not in 16 bit."""
     steps = np.rint(depth_m.astype(np.float64) / _MILLIMETRE_M)
     known = steps[np.isfinite(steps)]
     if known.size and not 1 <= known.min() <= known.max() <= _LARGEST:
@@ -64,14 +58,7 @@ def depth_16uc1(depth_m: Image, head: Message) -> Message:
 def image_of_counts(counts: NDArray[Any], head: Message, bayer: str | None = None) -> Message:
     """`sensor_msgs/Image` of the integers of a sensor: mono8 or mono16, or Bayer of 8 or 16 bits.
 
-    Parameters
-    ----------
-    counts
-        uint8 or uint16, (rows, cols).
-    head
-        Header of the message.
-    bayer
-        Order of the colours, such as "RGGB"; None for a mono sensor.
+    `bayer` is the order of the colours, such as "RGGB"; None for a mono sensor.
     """
     bits = 8 * counts.itemsize
     encoding = f"mono{bits}" if bayer is None else f"bayer_{bayer.lower()}{bits}"
@@ -92,13 +79,7 @@ def _image(values: NDArray[Any], encoding: str, head: Message) -> Message:
 
 
 def camera_info(image: DepthImage, head: Message) -> Message:
-    """`sensor_msgs/CameraInfo` of the left view, which is rectified and without distortion.
-
-    Raises
-    ------
-    InputError
-        When the focal length is not known.
-    """
+    """`sensor_msgs/CameraInfo` of the left view, which is rectified and without distortion."""
     check_camera(image)
     rows, cols = image.depth_m.shape
     matrix = np.asarray(image.intrinsics)
@@ -215,25 +196,8 @@ def write_recording(
 
     The topics are `/depth/image` (32FC1, metres, NaN for no depth), `/depth/image_raw` (16UC1,
     millimetres, 0 for no depth; left out of frames whose depths do not fit), `/depth/sigma` (32FC1,
-    metres), `/depth/camera_info` and `/depth/points`.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    frames
-        Times in seconds since 1970, and the depth images; `as_image` makes one of a depth map.
-    frame_id
-        Frame of the left camera, an optical one: x right, y down, z forward.
-    overwrite
-        Whether a file that holds something else may be replaced.
-
-    Raises
-    ------
-    InputError
-        When a camera is not known, or a package is missing.
-    OutputError
-        When the file cannot be written, or would replace another.
+    metres), `/depth/camera_info` and `/depth/points`. Times of `frames` are in seconds since 1970;
+    `frame_id` is the frame of the left camera, an optical one: x right, y down, z forward.
     """
     atomic.write_bytes(path, _recording(frames, frame_id), overwrite=overwrite)
 

@@ -1,9 +1,10 @@
 """Frames from files: two views, one file with both side by side, or a raw frame."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,24 +106,22 @@ def load_pair(
     >>> right.shape, right.dtype.name, float(right.max())
     ((4, 6), 'float32', 1.0)
     """
+    read = _reader(linear=linear, bayer=bayer, keep_colour=keep_colour, max_pixels=max_pixels)
     if right is not None:
         if side_by_side:
             raise InputError(
                 "side_by_side is for one file with both views, and there are two files: "
                 f"{path_text(left)} and {path_text(right)}. Leave one of them."
             )
-        return _two(
-            left, right, rig, _Rules(linear, check_said(bayer, None), keep_colour, max_pixels)
-        )
-    rules = _Rules(linear, check_said(bayer, None), keep_colour, max_pixels)
+        return _two(read(left), read(right, keep_colour=False), left, right, rig)
     if side_by_side:
-        found = _read(left, rules)
+        found = read(left)
         views, colour = _rectified(*_halves(left, found.image), rig), found.colour
         if colour is not None:
             half = np.ascontiguousarray(colour[:, : colour.shape[1] // 2])
             colour = _rectified_colour(half, rig)
     else:
-        found, views, colour = _raw(left, rig, rules)
+        found, views, colour = _raw(left, rig, read, bayer, keep_colour)
     return LoadedPair(
         left=views[0],
         right=views[1],
@@ -164,13 +163,15 @@ class FileSource:
         bayer: str | None = None,
         keep_colour: bool = False,
     ) -> None:
-        self._max_pixels = max_pixels
         self._frames = tuple(frames)
         self._rig = rig
         self._side_by_side = side_by_side
-        self._linear = linear
-        self._bayer = bayer
-        self._keep_colour = keep_colour
+        self._options: dict[str, Any] = {
+            "linear": linear,
+            "bayer": bayer,
+            "keep_colour": keep_colour,
+            "max_pixels": max_pixels,
+        }
 
     @property
     def frame_count(self) -> int:
@@ -199,26 +200,18 @@ class FileSource:
         self.close()
 
     def _frame(self, number: int, files: FrameFiles) -> Frame:
-        is_raw = files.right is None and not self._side_by_side
-        if is_raw and self._rig is None:
-            rules = _Rules(self._linear, check_said(self._bayer, None), False, self._max_pixels)
-            found = _read(files.left, rules)
+        if files.right is None and not self._side_by_side and self._rig is None:
+            found = _reader(**self._options | {"keep_colour": False})(files.left)
+            remarks, warnings = _remarks(found), _warnings(found)
             return Frame(
-                number=number,
-                name=files.name,
-                raw=found.image,
-                remarks=_remarks(found),
-                warnings=_warnings(found),
+                number=number, name=files.name, raw=found.image, remarks=remarks, warnings=warnings
             )
         pair = load_pair(
             files.left,
             files.right,
             rig=self._rig,
             side_by_side=self._side_by_side,
-            linear=self._linear,
-            max_pixels=self._max_pixels,
-            bayer=self._bayer,
-            keep_colour=self._keep_colour,
+            **self._options,
         )
         return Frame(
             number=number,
@@ -228,15 +221,6 @@ class FileSource:
             warnings=pair.warnings,
             colour=pair.colour,
         )
-
-
-class _Rules(NamedTuple):
-    """Rules for reading files."""
-
-    linear: bool | None
-    bayer: str | None  # order of the colours, MONO, or None: not said
-    keep_colour: bool
-    max_pixels: int
 
 
 class _Read(NamedTuple):
@@ -267,9 +251,10 @@ def _rectified_colour(
     return np.asarray(np.rint(255 * levels), dtype=np.uint8)
 
 
-def _two(left: _Path, right: _Path, rig: Splitter | None, rules: _Rules) -> LoadedPair:
-    first = _read(left, rules)
-    second = _read(right, rules._replace(keep_colour=False))
+def _two(
+    first: _Read, second: _Read, left: _Path, right: _Path, rig: Splitter | None
+) -> LoadedPair:
+    """Pair of the images of two files."""
     views = _rectified(first.image, second.image, rig)
     if views[0].shape != views[1].shape:
         raise InputError(
@@ -297,23 +282,28 @@ def _warnings(*read: _Read) -> tuple[str, ...]:
     return tuple(one.warning for one in read if one.warning)[:1]
 
 
-def _read(path: _Path, rules: _Rules) -> _Read:
+def _reader(
+    *, linear: bool | None, bayer: str | None, keep_colour: bool, max_pixels: int
+) -> Callable[..., _Read]:
+    """Reader of files by the rules of `load_pair`."""
+    said = check_said(bayer, None)
+    return partial(_read, linear=linear, bayer=said, keep_colour=keep_colour, max_pixels=max_pixels)
+
+
+def _read(
+    path: _Path, *, linear: bool | None, bayer: str | None, keep_colour: bool, max_pixels: int
+) -> _Read:
     """Grey image of a file, upright."""
     with named(path):
-        found = read_light(
-            path,
-            linear=rules.linear,
-            keep_colour=rules.keep_colour,
-            max_pixels=rules.max_pixels,
-        )
+        found = read_light(path, linear=linear, keep_colour=keep_colour, max_pixels=max_pixels)
         image, warning = found.grey, ""
         colour = None if found.colour is None else _levels(found)
-        if rules.bayer in (None, MONO) or found.curve:
-            warning = "" if rules.bayer or found.curve else unsaid_warning(image)
+        if bayer in (None, MONO) or found.curve:
+            warning = "" if bayer or found.curve else unsaid_warning(image)
         else:
-            if rules.keep_colour:
-                colour = for_screens(colours(image, rules.bayer or ""), white=None)
-            image = luminance(image, rules.bayer or "")
+            if keep_colour:
+                colour = for_screens(colours(image, bayer or ""), white=None)
+            image = luminance(image, bayer or "")
     words = WORDS.get(found.orientation)
     turned = (
         f"{path_text(path)} was {words}, as its EXIF orientation says. If that is wrong, save the "
@@ -346,12 +336,16 @@ def _halves(path: _Path, image: Image) -> tuple[Image, Image]:
 
 
 def _raw(
-    path: _Path, rig: Splitter | None, rules: _Rules
+    path: _Path,
+    rig: Splitter | None,
+    read: Callable[..., _Read],
+    bayer: str | None,
+    keep_colour: bool,
 ) -> tuple[_Read, tuple[Image, Image], NDArray[np.uint8] | None]:
     """Views of a raw frame; a rig that knows the colours of its sensor needs not be told."""
     own = getattr(getattr(rig, "calibration", None), "bayer", None)
-    check_said(rules.bayer, own)
-    found = _read(path, rules if own is None else rules._replace(bayer=MONO))
+    check_said(bayer, own)
+    found = read(path) if own is None else read(path, bayer=MONO)
     if own is not None and found.in_colour:
         raise InputError(
             f"{path_text(path)} is in colour already, and the rig was calibrated with raw {own} "
@@ -370,7 +364,7 @@ def _raw(
             f"{path_text(path)} is one file, taken for a raw frame: {error} If it is the left "
             f"view, give the right view too; if it has both views side by side, say so. {_FLAGS}"
         ) from error
-    colour = _split_colour(found, rig, own) if rules.keep_colour else None
+    colour = _split_colour(found, rig, own) if keep_colour else None
     return found, views, colour
 
 

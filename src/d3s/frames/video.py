@@ -22,16 +22,8 @@ class ImageMaker:
     """Frames of images as OpenCV gives them.
 
     Grey images are proportional to the light, and of colour images the curve of sRGB is undone, as
-    `load_pair` does.
-
-    Parameters
-    ----------
-    rig
-        The camera. A stereo camera that is to be rectified gets whole images, which it splits.
-    side_by_side
-        Whether each image has both rectified views, left and right half.
-    linear
-        Whether integers are proportional to the light; None as `load_pair`.
+    `load_pair` does. A stereo camera that is to be rectified gets whole images, which it splits;
+    `side_by_side` says that each image has both rectified views, left and right half.
     """
 
     def __init__(self, rig: Rig | None, side_by_side: bool, linear: bool | None) -> None:
@@ -40,13 +32,7 @@ class ImageMaker:
         self._linear = linear
 
     def frame(self, image: NDArray[Any], **known: Any) -> Frame:
-        """Frame of an image: grey, or blue, green and red.
-
-        Raises
-        ------
-        InputError
-            When two views cannot be side by side in it.
-        """
+        """Frame of an image: grey, or blue, green and red."""
         is_grey = image.ndim == 2
         if not is_grey and np.array_equal(image[..., 0], image[..., 1]):
             is_grey = np.array_equal(image[..., 1], image[..., 2])
@@ -72,24 +58,7 @@ class ImageMaker:
 
 
 class VideoSource:
-    """Frames of a video file: a `Source`.
-
-    Parameters
-    ----------
-    path
-        The file.
-    rig
-        The camera.
-    side_by_side
-        Whether each frame has both views, left and right half.
-    linear
-        Whether integers are proportional to the light; None as `load_pair`.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read as a video.
-    """
+    """Frames of a video file: a `Source`."""
 
     def __init__(
         self,

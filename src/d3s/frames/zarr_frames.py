@@ -30,20 +30,8 @@ def is_zarr(path: str | os.PathLike[str]) -> bool:
 class ZarrSource:
     """Frames of a Zarr group or array: a `Source`, of which each frame can be read by its place.
 
-    Parameters
-    ----------
-    path
-        Group with the arrays `left` and `right`, or one array of raw frames or of views side by
-        side; (frames, rows, columns) each, of 8 or 16 bit with that full scale, or of floats.
-    rig
-        The camera, which rectifies views.
-    side_by_side
-        Whether a frame of one array has both views beside each other.
-
-    Raises
-    ------
-    InputError
-        When zarr is not installed, or there are no such arrays.
+    A group has the arrays `left` and `right`; one array has raw frames, or views side by side. Each
+    is (frames, rows, columns), of 8 or 16 bit with that full scale, or of floats.
     """
 
     def __init__(
@@ -73,13 +61,7 @@ class ZarrSource:
             yield outcome
 
     def frame(self, place: int) -> Frame:
-        """Frame at a place, from 0.
-
-        Raises
-        ------
-        InputError
-            When there is none, or its chunks cannot be read.
-        """
+        """Frame at a place, from 0."""
         if not 0 <= place < self.frame_count:
             raise InputError(f"place={place} must be 0 to {self.frame_count - 1}.")
         with named(self._path):

@@ -46,24 +46,12 @@ class ClusterError(D3SError):
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Dask cluster that somebody has started.
+    """A Dask cluster that somebody has started, by the address of its scheduler."""
 
-    Parameters
-    ----------
-    address
-        Address of its scheduler, such as tcp://10.0.0.1:8786.
-    read
-        Files that every worker must see: asked before the first task.
-    written
-        Folders that every worker must see and may write to.
-    patience_s
-        Longest time to wait for the scheduler, at the start and after it was lost.
-    """
-
-    address: str
-    read: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
-    patience_s: float = 30.0
+    address: str  # such as tcp://10.0.0.1:8786
+    read: tuple[str, ...] = ()  # files that every worker must see: asked before the first task
+    written: tuple[str, ...] = ()  # folders that every worker must see and may write to
+    patience_s: float = 30.0  # to wait for the scheduler, at the start and after it was lost
 
     def seeing(self, read: Iterable[str], written: Iterable[str]) -> "Cluster":
         """Return the same cluster, whose workers must see these files and folders."""
@@ -73,13 +61,6 @@ class Cluster:
         """Run tasks, taken as there is room on the cluster, and yield their outcomes as they come.
 
         One task runs on each machine first, so that loops are compiled once there, and then all.
-
-        Raises
-        ------
-        InputError
-            When Dask is not installed, or the address cannot be one.
-        ClusterError
-            When there is no scheduler, or a worker differs from this process.
         """
         with closing(self._client()) as client:
             hosts, threads = greet(client, self.read, self.written, wait_s=self.patience_s)
@@ -268,21 +249,7 @@ def greet(
 ) -> tuple[list[str], int]:
     """Ask whether tasks can run on a cluster; returns its hosts, and the threads of all workers.
 
-    Parameters
-    ----------
-    client
-        Connected `distributed.Client`.
-    read
-        Files that every worker must see.
-    written
-        Folders that every worker must see and may write to.
-    wait_s
-        Time in which a first worker must be there, in seconds.
-
-    Raises
-    ------
-    ClusterError
-        Naming the worker, and its difference from this process.
+    A `ClusterError` names a worker that does not see what is read, may not write, or differs.
     """
     address = client.scheduler.address
     # pydoc.locate is there without d3s: it gives None for what cannot be imported.
