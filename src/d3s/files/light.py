@@ -2,7 +2,7 @@
 
 Grey integers are proportional to the light, as a sensor gives them. Integers of a colour image are
 those of a photograph: the sRGB curve is undone. Floats have no curve. Whoever knows better says so
-with `linear`. For screens, intensity becomes levels of 8 bits by the curve of sRGB.
+with `linear`.
 """
 
 import os
@@ -16,8 +16,6 @@ from d3s.files.raw import Samples
 from d3s.formats import MAX_PIXELS
 from d3s.types import Image
 
-# Percentile of the intensity that becomes white, for pictures without a white of their own.
-_WHITE_PERCENT = 99.5
 _REC709_WORDS = "it became grey by the weights of Rec. 709"
 
 
@@ -92,17 +90,3 @@ def samples_of(values: NDArray[Any]) -> Samples:
     """
     scales = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
     return Samples(values=values, full_scale=scales.get(values.dtype.newbyteorder("=")))
-
-
-def for_screens(colour: Image, white: float | None = 1.0) -> NDArray[np.uint8]:
-    """Colours of 8 bits by the sRGB curve, which screens expect; black for NaN.
-
-    `white` is the linear intensity that becomes white; None for the 99.5th percentile.
-    """
-    if white is None:
-        known = colour[np.isfinite(colour)]
-        white = float(np.percentile(known, _WHITE_PERCENT)) if known.size else 1.0
-    linear = np.clip(np.nan_to_num(colour) / max(white, 1e-30), 0, 1)
-    curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    levels: NDArray[np.uint8] = np.rint(255 * curved).astype(np.uint8)
-    return levels

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.files import note
-from d3s.files.depth_image import Points
-from d3s.files.light import for_screens
+from d3s.files.depth_image import Points, for_screens
 from d3s.files.raw import cut_short
 
 _MAX_POINTS = 64_000_000

@@ -22,7 +22,7 @@ import numpy as np
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.files.light import for_screens
+from d3s.files.depth_image import for_screens
 from d3s.lab.dense.fill import measured_pixels
 from d3s.types import FloatArray, Image, Mask, Progress
 

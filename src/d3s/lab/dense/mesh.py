@@ -18,7 +18,7 @@ from d3s.atomic import write_bytes
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.files.light import for_screens
+from d3s.files.depth_image import for_screens
 from d3s.files.raw import named
 from d3s.types import Image, Mask
 
