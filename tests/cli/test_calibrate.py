@@ -4,7 +4,9 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -250,66 +252,84 @@ def refused(captures: Path, *options: str) -> str:
     return result.stderr
 
 
-@pytest.fixture
-def folder(tmp_path_factory) -> Path:
-    """Folder of captures that a test may change."""
-    folder = tmp_path_factory.mktemp("spoilt") / "captures"
-    boards.write_captures(folder, range(6))
-    boards.designed().save(folder.parent / "design.toml")
+@pytest.fixture(scope="session")
+def six(tmp_path_factory) -> Path:
+    """Six captures and a design, to be copied."""
+    folder = tmp_path_factory.mktemp("six")
+    boards.write_captures(folder / "captures", range(6))
+    boards.designed().save(folder / "design.toml")
     return folder
+
+
+@pytest.fixture
+def folder(six, tmp_path_factory) -> Path:
+    """Folder of captures that a test may change."""
+    copy = tmp_path_factory.mktemp("spoilt")
+    shutil.copytree(six, copy, dirs_exist_ok=True)
+    return copy / "captures"
 
 
 def distances(count: int = 6) -> dict[str, float]:
     return {f"board_{number}.png": boards.DISTANCES_M[number] for number in range(count)}
 
 
-def test_too_few_frames(folder):
-    boards.write_distances(folder, distances(4))
-    assert "distances.csv: names 4 frames: a calibration needs at least 5" in refused(folder)
+def spoilt(number: int, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Path], None]:
+    """Change of one frame of a folder."""
+
+    def apply(folder: Path) -> None:
+        image = change(boards.frame(number).image)
+        write_image(folder / f"board_{number}.png", image, overwrite=True)
+
+    return apply
 
 
-def test_no_distances(folder):
-    (folder / "distances.csv").unlink()
-    assert "distances.csv" in refused(folder)
+def typed(change: Callable[[dict[str, float]], dict[str, float]]) -> Callable[[Path], None]:
+    """Change of the distances of a folder."""
+    return lambda folder: boards.write_distances(folder, change(distances()))
 
 
-def test_a_distance_is_missing(folder):
+def _without_one_distance(folder: Path) -> None:
     text = (folder / "distances.csv").read_text()
     (folder / "distances.csv").write_text(re.sub(r"(board_2.png),.*", r"\1,", text))
-    assert "line 4" in refused(folder)
 
 
-def test_distances_that_do_not_increase(folder):
-    order = [0, 3, 1, 4, 2, 5]
-    given = {f"board_{n}.png": boards.DISTANCES_M[m] for n, m in zip(range(6), order, strict=True)}
-    boards.write_distances(folder, given)
-    assert "increas" in refused(folder)
+def _mixed(given: dict[str, float]) -> dict[str, float]:
+    return dict(zip(given, (boards.DISTANCES_M[n] for n in (0, 3, 1, 4, 2, 5)), strict=True))
 
 
-def test_distances_in_millimetres(folder):
-    boards.write_distances(folder, {name: 1e3 * one for name, one in distances().items()})
-    assert "millimetres" in refused(folder)
+def _overexposed(image: np.ndarray) -> np.ndarray:
+    return np.minimum(3 * image, 1)
 
 
-def test_frame_of_another_size(folder):
-    write_image(folder / "board_3.png", boards.frame(3).image[:, 10:], overwrite=True)
-    assert "board_3.png has 850 x 460 pixels" in refused(folder)
-
-
-def test_file_that_is_no_image(folder):
-    (folder / "board_3.png").write_text("not an image")
-    words = refused(folder)
-    assert "board_3.png" in words
-    assert "does not begin like an image" in words
-
-
-def test_saturated_frames(folder):
+def _both(folder: Path) -> None:
     for number in (1, 2):
-        image = np.minimum(3 * boards.frame(number).image, 1)
-        write_image(folder / f"board_{number}.png", image, overwrite=True)
+        spoilt(number, _overexposed)(folder)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (
+            lambda folder: boards.write_distances(folder, distances(4)),
+            ("distances.csv: names 4 frames: a calibration needs at least 5",),
+        ),
+        (lambda folder: (folder / "distances.csv").unlink(), ("distances.csv",)),
+        (_without_one_distance, ("line 4",)),
+        (typed(_mixed), ("increas",)),
+        (typed(lambda given: {name: 1e3 * one for name, one in given.items()}), ("millimetres",)),
+        (spoilt(3, lambda image: image[:, 10:]), ("board_3.png has 850 x 460 pixels",)),
+        (
+            lambda folder: (folder / "board_3.png").write_text("not an image"),
+            ("board_3.png", "does not begin like an image"),
+        ),
+        (_both, ("board_1.png is overexposed", "board_2.png is overexposed")),
+    ],
+)
+def test_bad_captures_are_named(folder, spoil, said):
+    spoil(folder)
     words = refused(folder)
-    assert "board_1.png is overexposed" in words
-    assert "board_2.png is overexposed" in words
+    for one in said:
+        assert one in words
 
 
 def _blank(image: np.ndarray) -> np.ndarray:
@@ -321,16 +341,10 @@ def _blank(image: np.ndarray) -> np.ndarray:
 @pytest.mark.slow
 def test_frames_without_texture(folder):
     for number in (1, 2):
-        image = _blank(boards.frame(number).image)
-        write_image(folder / f"board_{number}.png", image, overwrite=True)
+        spoilt(number, _blank)(folder)
     words = refused(folder)
     assert "board_1.png" in words
     assert "texture" in words
-
-
-@pytest.mark.slow
-def test_lenses_exchanged(folder):
-    assert "the lenses are exchanged" in refused(folder, "--left-lens", "left")
 
 
 @pytest.mark.slow
@@ -341,3 +355,8 @@ def test_board_that_rotated(folder):
     words = refused(folder)
     assert "board_1.png" in words
     assert "turned" in words
+
+
+@pytest.mark.slow
+def test_lenses_exchanged(folder):
+    assert "the lenses are exchanged" in refused(folder, "--left-lens", "left")

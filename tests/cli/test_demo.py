@@ -119,15 +119,13 @@ def test_commands_of_the_page_exist(written, monkeypatch, tmp_path):
         assert "there is no such file" in result.stderr
 
 
-def test_json(run, tmp_path):
+def test_json_quiet_and_force(run, tmp_path):
     values = json.loads(run("demo", "--output", tmp_path, "--json").stdout)
     assert values["simulated"] is True
     assert values["methods"]["joint"]["mae_m"] < values["methods"]["consensus"]["mae_m"]
-
-
-def test_quiet(run, tmp_path):
-    result = run("demo", "--output", tmp_path, "--quiet")
+    result = run("demo", "--output", tmp_path, "--quiet", "--force")
     assert (result.stdout, result.stderr) == ("", "")
+    assert (tmp_path / "rig.toml").read_text() == "overwrite=True"
 
 
 def test_existing_files_are_refused_before_the_work(monkeypatch, tmp_path):
@@ -138,19 +136,6 @@ def test_existing_files_are_refused_before_the_work(monkeypatch, tmp_path):
     assert "rig.toml exists" in result.stderr
     assert "--force" in result.stderr
     assert (tmp_path / "rig.toml").read_text() == "mine"
-
-
-def test_force_replaces(run, tmp_path):
-    (tmp_path / "rig.toml").write_text("mine")
-    assert run("demo", "--output", tmp_path, "--force").exit_code == 0
-    assert (tmp_path / "rig.toml").read_text() == "overwrite=True"
-
-
-def test_output_that_is_a_file(run, tmp_path):
-    (tmp_path / "results").write_text("mine")
-    result = run("demo", "--output", tmp_path / "results")
-    assert result.exit_code == 3
-    assert "results is a file" in result.stderr
 
 
 def test_steps_are_announced(monkeypatch):

@@ -93,7 +93,7 @@ def started(*arguments: str, stdout: int | IO[str] = subprocess.PIPE) -> subproc
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("arguments", [("--version",), ("depth", "--help"), ("info", "{rig}")])
+@pytest.mark.parametrize("arguments", [("depth", "--help"), ("info", "{rig}")])
 def test_full_output_is_reported_in_one_line(tmp_path, arguments):
     d3s.Rig.paper_prototype().save(tmp_path / "rig.toml")
     given = [one.format(rig=tmp_path / "rig.toml") for one in arguments]

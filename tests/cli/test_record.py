@@ -114,7 +114,8 @@ def test_replay_without_a_rig_asks_for_it(tmp_path, recording):
     done = run("replay", tmp_path / "a.mcap")
     assert done.exit_code == 3
     assert "has no rig attached. Give the camera with --rig" in done.stderr
-    assert run("replay", tmp_path / "a.mcap", "--rig", "paper", "--quiet").exit_code == 0
+    quick = ("--rig", "paper", "--quiet", "-m", "bm")
+    assert run("replay", tmp_path / "a.mcap", *quick).exit_code == 0
 
 
 def test_recover(tmp_path, recording):
@@ -130,14 +131,15 @@ def test_recover(tmp_path, recording):
 
 
 def test_depth_of_a_recording(tmp_path, recording):
-    done = run("depth", recording, "-o", tmp_path / "out", "--format", "npz")
+    by_blocks = ("-o", tmp_path / "out", "--format", "npz", "-m", "bm")
+    done = run("depth", recording, *by_blocks)
     assert done.exit_code == 0, done.output
     found = d3s.DepthMap.load(tmp_path / "out" / "000001_depth.npz")
     with Recording(recording) as frames:
-        expected = d3s.estimate(*frames.frame(1).views, RIG)
+        expected = d3s.estimate(*frames.frame(1).views, RIG, method="bm")
     np.testing.assert_array_equal(found.depth_m, expected.depth_m)
     (tmp_path / "out" / "000000_depth.npz").unlink()
-    again = run("depth", recording, "-o", tmp_path / "out", "--format", "npz", "--skip-done")
+    again = run("depth", recording, *by_blocks, "--skip-done")
     assert "Skipped, since results are there: 1 frame." in again.stdout
     assert (tmp_path / "out" / "000000_depth.npz").exists()
 

@@ -126,7 +126,7 @@ def _check_disparities(out, found):
 def test_calibration_as_rig(scene, tmp_path):
     views = scene / "im0.png", scene / "im1.png"
     for out, more in (("a", ()), ("b", ("--rig", scene / "calib.txt"))):
-        result = run("depth", *views, "-o", tmp_path / out, "--format", "npz", *more)
+        result = run("depth", *views, "-m", "bm", "-o", tmp_path / out, "--format", "npz", *more)
         assert result.exit_code == 0, result.output
     first, second = (DepthMap.load(tmp_path / one / "im0_depth.npz") for one in "ab")
     np.testing.assert_array_equal(first.depth_m, second.depth_m)
@@ -155,7 +155,7 @@ def test_pictures_of_another_size_are_refused(pictures, tmp_path):
 
 def test_ranges_of_depth_and_disparity(scene, tmp_path):
     def range_of(out, *more):
-        result = run("depth", scene, "-o", tmp_path / out, "--format", "npz", *more)
+        result = run("depth", scene, "-m", "bm", "-o", tmp_path / out, "--format", "npz", *more)
         assert result.exit_code == 0, result.output
         return DepthMap.load(tmp_path / out / "Wall_depth.npz").options.depth_range_m
 
