@@ -105,7 +105,7 @@ def test_who_hands_out_frames_loads_no_compiler(tmp_path):
 import sys
 from d3s.batch import DepthJob, estimate_files, find_inputs
 import d3s
-job = DepthJob(rig=d3s.Rig.paper_prototype(), formats=("npz",))
+job = DepthJob(rig=d3s.Rig.paper_prototype(), method="bm", formats=("npz",))
 print(len(estimate_files(find_inputs([sys.argv[1]]).frames, job, sys.argv[2], workers=2).done))
 print([name for name in ("numba", "scipy", "matplotlib") if name in sys.modules])
 """

@@ -1,6 +1,5 @@
 """Depth of many frames while workers, the client and the scheduler are killed; and on a cluster."""
 
-import csv
 import os
 import random
 import shutil
@@ -17,10 +16,7 @@ import pytest
 import poison_frames
 from d3s.batch import DepthJob, depth, estimate_files, find_inputs
 from d3s.batch.manifest import lines_of
-from d3s.lab.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare, evaluate_planes
-from d3s.lab.evaluate.tuned_twin import tuned_twin
-from d3s.lab.reproduce import fig_s5_synthetic_scenes
-from d3s.lab.reproduce.run import reproduce
+from d3s.lab.evaluate import PlaneSweep, evaluate_planes
 from d3s.tasks import Cluster, Processes
 from d3s.tasks import cluster as dask
 from killable import KillableCli
@@ -97,40 +93,6 @@ def test_sweeps_have_the_same_figures_everywhere(cluster):
     ]
     rows = [[{**row, "time_s": 0} for row in one.rows] for one in found]
     assert rows[0] == rows[1] == rows[2]
-
-
-@pytest.mark.slow
-def test_compare_has_the_same_figures_everywhere(cluster):
-    program = Program(
-        planes=PlaneSweep(depths_m=(0.6, 1.0), patterns=("brick",), shape=(93, 220)),
-        scenes=SceneSweep(count=2, shape=(93, 220)),
-    )
-    found = [
-        compare(("joint", "bm"), program=program, workers=place)
-        for place in (1, 2, Cluster(cluster.address))
-    ]
-    rows = [[{**row, "time_s": 0} for row in one.rows] for one in found]
-    assert rows[0] == rows[1] == rows[2]
-
-
-@pytest.mark.slow
-def test_reproduce_has_the_same_figures_everywhere(tmp_path, cluster, monkeypatch):
-    """The smallest item that is a sweep, Fig. S5, with a small camera and small scenes."""
-    twin = tuned_twin(depths_m=(0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6), shape=(210, 420))
-    small = SceneSweep(count=2, shape=(140, 200), nearest_m=0.7, patterns=("gravel", "brick"))
-    others = Contender(method="joint"), Contender(method="bm")
-    monkeypatch.setattr(fig_s5_synthetic_scenes, "twin_for", lambda context: twin)
-    monkeypatch.setattr(fig_s5_synthetic_scenes, "scene_sweep", lambda context: small)
-    monkeypatch.setattr(fig_s5_synthetic_scenes, "OTHERS", others)
-    places = {"here": 1, "processes": 2, "cluster": Cluster(cluster.address)}
-    rows = {}
-    for name, place in places.items():
-        (made,) = reproduce(["figs5"], tmp_path / name, workers=place)
-        assert made.state == "made", made
-        with (tmp_path / name / "synthetic" / "synthetic.csv").open(newline="") as file:
-            rows[name] = [{**row, "time_s": ""} for row in csv.DictReader(file)]
-    assert len(rows["here"]) == 2 * 4
-    assert rows["here"] == rows["processes"] == rows["cluster"]
 
 
 def messy(folder: Path, count: int):
@@ -211,22 +173,6 @@ def test_client_killed_again_and_again(tmp_path, cluster, place):
     assert contents(out) == whole
     told = [one for one in lines_of(out / "manifest.jsonl") if one["type"] == "frame"]
     assert {one["frame"] for one in told} == {one.name for one in given}
-
-
-@pytest.mark.slow
-def test_scheduler_restarted_in_the_middle(tmp_path):
-    given = frames(tmp_path / "in", 60)
-    with loopback(tmp_path, 2) as own:
-
-        def restart(done: int, total: int) -> None:
-            if done == 10:
-                own.restart(workers=2)
-
-        where = Cluster(own.address, patience_s=60)
-        batch = estimate_files(given, JOB, tmp_path / "out", workers=where, progress=restart)
-    assert len(batch.done) == 60
-    estimate_files(given, JOB, tmp_path / "whole", workers=2)
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def whole_files(folder: Path) -> dict[str, tuple[int, int]]:
