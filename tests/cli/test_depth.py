@@ -264,7 +264,7 @@ BAD = [
     (PAIR + "--format npz,,png", 2, "formats has an empty name"),
     (PAIR + "--unit 5m", 2, "--unit"),
     (PAIR + "--unit 1mm --format npz", 2, "none is written"),
-    (PAIR + "--force --save-rig {left}", 2, "must end in .toml, as rig files do"),
+    (PAIR + "--force --save-rig {left}", 2, "must end in .toml"),
     (PAIR + "--raw --side-by-side", 2, "leave one"),
     (PAIR + "--force --skip-done", 2, "leave one"),
     (PAIR + "--workers 0", 2, "must be a whole number from 1 to 1024"),

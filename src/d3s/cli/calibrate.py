@@ -1,6 +1,5 @@
 """`d3s calibrate`: from captures of a board at known distances to rig files and reports."""
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -14,10 +13,14 @@ from d3s.cli.output import (
     SOME_FAILED,
     Failures,
     check_places,
+    check_suffix,
+    goes_on,
     graded_table,
     progress_bar,
+    say_json,
+    say_refused,
 )
-from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, chosen_place
+from d3s.cli.sweep import Scheduler, Workers, chosen_place
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -175,7 +178,7 @@ def _calibrate_one(
         outcome = f"No rig was written: {problem}" if rig is None else f"The rig is in {output}."
         raise OutputError(f"{error} {outcome}") from error
     if flags.as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
+        say_json(found.as_json())
     elif not flags.quiet:
         _print(found)
         _say_files(None if rig is None else output, page, numbers)
@@ -191,8 +194,7 @@ def _page(output: Path, report: Path | None) -> Path:
     if output.name in ("", ".."):
         raise typer.BadParameter(f"--output {output} must name a file, as rig.toml does.")
     page = output.with_suffix(".html") if report is None else report
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"--report {page} must end in .html: it is a page to look at.")
+    check_suffix(page, "--report", ".html", ".htm")
     if output.resolve() in (page.resolve(), page.with_suffix(".json").resolve()):
         raise typer.BadParameter(f"--output {output} is the name of the report too. Choose two.")
     return page
@@ -278,25 +280,25 @@ def _calibrate_many(
         raise typer.BadParameter("--force does all again and --skip-done does not: leave one.")
     words, failures = f"Calibrating {len(folders)} cameras.", Failures()
     silent = flags.quiet or flags.as_json
-    try:
-        with progress_bar(len(folders), words, quiet=silent, failures=failures) as progress:
-            found = calibrate_folders(
-                folders,
-                output,
-                settings=settings,
-                workers=workers,
-                overwrite=flags.force,
-                skip_done=flags.skip_done,
-                progress=progress,
-                on_refused=failures.add,
+    with (
+        goes_on(
+            lambda: (
+                f"Calibrations that are finished are whole, in {output}. The same command with "
+                "--skip-done instead of --force goes on from here."
             )
-    except KeyboardInterrupt:
-        typer.echo(
-            f"d3s: stopped. Calibrations that are finished are whole, in {output}. The same "
-            "command with --skip-done instead of --force goes on from here.",
-            err=True,
+        ),
+        progress_bar(len(folders), words, quiet=silent, failures=failures) as progress,
+    ):
+        found = calibrate_folders(
+            folders,
+            output,
+            settings=settings,
+            workers=workers,
+            overwrite=flags.force,
+            skip_done=flags.skip_done,
+            progress=progress,
+            on_refused=failures.add,
         )
-        raise typer.Exit(INTERRUPTED) from None
     _print_many(found, output, flags)
     usable = [one for one in found.done if one.rig is not None]
     if len(usable) + len(found.skipped) == len(folders):
@@ -323,7 +325,7 @@ def _print_many(found: "Calibrations", output: Path, flags: Flags) -> None:
             "skipped": list(found.skipped),
             "refused": [one._asdict() for one in found.refused],
         }
-        typer.echo(json.dumps(values, indent=2))
+        say_json(values)
     elif not flags.quiet:
         for one in found.done:
             words = one.problem if one.rig is None else one.summary
@@ -331,5 +333,4 @@ def _print_many(found: "Calibrations", output: Path, flags: Flags) -> None:
         for name in found.skipped:
             typer.echo(f"{name}: its report is there.")
         typer.echo(f"Rig files and reports: {output}")
-    for refused in found.refused:
-        typer.echo(f"Refused: {refused.name}: {refused.reason}", err=True)
+    say_refused(found.refused)

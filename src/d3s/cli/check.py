@@ -1,6 +1,5 @@
 """`d3s check`: what has drifted since a rig was calibrated."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +14,11 @@ from d3s.cli.output import (
     Json,
     Quiet,
     check_places,
+    check_suffix,
     graded_table,
     progress_bar,
+    say_json,
+    say_refused,
     value_of,
 )
 
@@ -98,9 +100,7 @@ def check(
     camera = Rig.load(rig)
     knows_colours = camera.calibration is not None and camera.calibration.bayer is not None
     given, refused = _read(frames, pairs=pairs, bayer=MONO if knows_colours else None)
-    for name, reason in refused:
-        named = reason if reason.startswith(name) else f"{name}: {reason}"
-        typer.echo(f"Refused: {named}", err=True)
+    say_refused(refused)
     if not given:
         raise typer.Exit(BAD_INPUT)
     with value_of("--distance"):
@@ -117,7 +117,7 @@ def check(
         )
     lines = _write(found, rig, output, report, log=log, force=force)
     if as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
+        say_json(found.as_json())
     elif not quiet:
         _print(found, lines)
     code = exit_code(found, is_mended=output is not None and found.can_mend)
@@ -136,15 +136,13 @@ def _check_files(rig: Path, output: Path | None, report: Path | None, *, force: 
     """Refuse outputs that cannot be written, before the work."""
     from d3s.estimate.plot.panels import need_matplotlib
 
-    if output is not None and output.suffix.lower() != ".toml":
-        raise typer.BadParameter(f"{str(output)!r} must end in .toml.", param_hint="--output")
+    check_suffix(output, "--output", ".toml")
+    check_suffix(report, "--report", ".html", ".htm")
     if output is not None and output.resolve() == rig.resolve():
         raise typer.BadParameter(
             f"{output} is the rig that is checked. Choose another name, and keep the old one.",
             param_hint="--output",
         )
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"{str(report)!r} must end in .html.", param_hint="--report")
     if report is not None:
         need_matplotlib()
     pages = () if report is None else (report, report.with_suffix(".json"))

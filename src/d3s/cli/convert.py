@@ -1,6 +1,5 @@
 """`d3s convert`: depth from one format to others, and recordings to folders and back."""
 
-import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +15,8 @@ from d3s.cli.output import (
     Quiet,
     check_places,
     progress_bar,
+    say_json,
+    say_refused,
     value_of,
 )
 from d3s.errors import D3SError, InputError
@@ -163,7 +164,7 @@ def convert(
                 raise
             refused.append(str(error))
     if as_json:
-        typer.echo(json.dumps({"written": done, "refused": refused}, indent=2))
+        say_json({"written": done, "refused": refused})
     elif not quiet:
         for one in done:
             typer.echo(_line(one))
@@ -346,12 +347,11 @@ def _convert_recording(source: Path, target: Path, options: _RecordingOptions) -
         "refused": [one._asdict() for one in refused],
     }
     if options.as_json:
-        typer.echo(json.dumps(values, indent=2))
+        say_json(values)
     elif not options.quiet:
         what = "messages" if options.is_bag else "frames"
         typer.echo(f"{target}: {written} {what}.")
-    for one in refused:
-        typer.echo(f"Refused: {one.name}: {one.reason}", err=True)
+    say_refused(refused)
     if refused:
         raise typer.Exit(SOME_FAILED if written else BAD_INPUT)
 

@@ -1,12 +1,11 @@
 """`d3s demo`: one simulated snapshot, its depth by three methods, a picture and a page."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.output import Force, Json, Quiet, check_free, say_step
+from d3s.cli.output import Force, Json, Quiet, check_free, say_json, say_step
 
 if TYPE_CHECKING:
     from d3s.lab.demo import Demo
@@ -31,7 +30,7 @@ def demo(
     made = run_demo(on_step=None if quiet or as_json else say_step)
     files = write_demo(made, output, overwrite=force)
     if as_json:
-        typer.echo(json.dumps(_as_json(made, files), indent=2))
+        say_json(_as_json(made, files))
     elif not quiet:
         _print(made)
         typer.echo(f"Picture: {files['demo.png']}\nPage:    {files['index.html']}")

@@ -1,13 +1,12 @@
 """`d3s densify`: holes of depth maps filled in, and frames of a still camera fused."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from d3s.cli.options import length_m
-from d3s.cli.output import Force, Json, Quiet, check_places, progress_bar, value_of
+from d3s.cli.output import Force, Json, Quiet, check_places, progress_bar, say_json, value_of
 
 if TYPE_CHECKING:
     from d3s.estimate import DepthMap
@@ -154,7 +153,7 @@ def row_of(dense: "DepthMap", source: Path, target: Path) -> dict[str, Any]:
 def say(rows: list[dict[str, Any]], *, quiet: bool, as_json: bool) -> None:
     """Print what was written."""
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        say_json(rows)
     elif not quiet:
         for row in rows:
             sigma_m = row["median_sigma_of_filled_m"]

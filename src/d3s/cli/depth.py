@@ -1,8 +1,7 @@
 """`d3s depth`: depth maps of pictures."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +18,17 @@ from d3s.cli.options import (
     length_m,
     order_of,
 )
-from d3s.cli.output import Failures, Force, Json, Quiet, progress_bar, value_of
-from d3s.cli.sweep import INTERRUPTED, Scheduler, chosen_place
+from d3s.cli.output import (
+    Failures,
+    Force,
+    Json,
+    Quiet,
+    check_suffix,
+    goes_on,
+    progress_bar,
+    value_of,
+)
+from d3s.cli.sweep import Scheduler, chosen_place
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 
 if TYPE_CHECKING:
@@ -185,7 +193,7 @@ def depth(
     from d3s.batch import DepthJob, estimate_files, find_inputs
 
     _check_combination(raw, side_by_side, force, skip_done)
-    _check_rig_name(save_rig)
+    check_suffix(save_rig, "--save-rig", ".toml")
     found = find_inputs(inputs, one_file_each=raw or side_by_side, side_by_side=side_by_side)
     pinhole = Numbers(focal_length_px, baseline, disparity_offset_px)
     camera, remarks = chosen_rig(rig, pinhole, found)
@@ -215,7 +223,12 @@ def depth(
     place = _place(workers, scheduler, count)
     words, failures = f"Estimating the depth of {count} frames.", Failures()
     with (
-        _how_to_go_on(output, count),
+        goes_on(
+            lambda: (
+                f"What is finished of {count} frames is whole, in {output}. The same command "
+                "with --skip-done instead of --force goes on from here."
+            )
+        ),
         progress_bar(count, words, quiet=silent, failures=failures) as progress,
     ):
         batch = estimate_files(
@@ -244,32 +257,11 @@ def _place(workers: int | None, scheduler: str | None, frames: int) -> "tasks.Wo
     return chosen_place(workers, scheduler)
 
 
-@contextmanager
-def _how_to_go_on(output: Path, frames: int) -> Iterator[None]:
-    """Say after Ctrl-C how the same work goes on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(
-            f"d3s: stopped. What is finished of {frames} frames is whole, in {output}. The same "
-            "command with --skip-done instead of --force goes on from here.",
-            err=True,
-        )
-        raise typer.Exit(INTERRUPTED) from None
-
-
 def _check_combination(raw: bool, side_by_side: bool, force: bool, skip_done: bool) -> None:
     if raw and side_by_side:
         raise typer.BadParameter("--raw and --side-by-side cannot both be: leave one of them.")
     if force and skip_done:
         raise typer.BadParameter("--force does all again and --skip-done does not: leave one.")
-
-
-def _check_rig_name(save_rig: Path | None) -> None:
-    if save_rig is not None and save_rig.suffix.lower() != ".toml":
-        raise typer.BadParameter(
-            f"{str(save_rig)!r} must end in .toml, as rig files do.", param_hint="--save-rig"
-        )
 
 
 def _range_m(

@@ -1,6 +1,5 @@
 """Words and numbers of `d3s depth` for the terminal, and its exit code."""
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED
+from d3s.cli.output import BAD_INPUT, NOTHING_USABLE, SOME_FAILED, say_json, say_refused
 from d3s.cli.start import seconds_since_start
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def print_outcomes(
             "manifest": None if batch.manifest is None else str(batch.manifest),
             "drift": None if batch.drift is None else batch.drift._asdict(),
         }
-        typer.echo(json.dumps(values, indent=2, allow_nan=False))
+        say_json(values)
     elif not quiet:
         notes = Notes()
         for one in batch.done:
@@ -67,9 +66,7 @@ def print_outcomes(
             typer.echo(line, err=True)
         if batch.drift is not None:
             typer.echo(f"Warning: {batch.drift.words}", err=True)
-    for name, reason in refused:
-        named = reason if reason.startswith(name) else f"{name}: {reason}"
-        typer.echo(f"Refused: {named}", err=True)
+    say_refused(refused)
     for one in batch.incomplete:
         for file, reason in one.left_out.items():
             typer.echo(f"Not written: {path_text(file)}: {reason}", err=True)

@@ -1,6 +1,5 @@
 """`d3s design`: from numbers of a camera to its errors, or from a wish to cameras."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,9 @@ from d3s.cli.output import (
     Json,
     Quiet,
     check_places,
+    check_suffix,
     progress_bar,
+    say_json,
     say_step,
     value_of,
 )
@@ -184,15 +185,9 @@ def design(
 
 def _check_files(*paths: Path | None, force: bool) -> None:
     output, report, chart = paths
-    for path, option, suffixes in (
-        (output, "--output", (".toml",)),
-        (report, "--report", (".html", ".htm")),
-        (chart, "--chart", (".png", ".pdf", ".svg")),
-    ):
-        if path is not None and path.suffix.lower() not in suffixes:
-            raise typer.BadParameter(
-                f"{str(path)!r} must end in {' or '.join(suffixes)}.", param_hint=option
-            )
+    check_suffix(output, "--output", ".toml")
+    check_suffix(report, "--report", ".html", ".htm")
+    check_suffix(chart, "--chart", ".png", ".pdf", ".svg")
     check_places(*(path for path in paths if path is not None), force=force)
 
 
@@ -210,7 +205,7 @@ def _refuse(search: "Search", *, as_json: bool) -> None:
 
     if as_json:
         relaxed = {one.wish: one.words for one in search.relaxed}
-        typer.echo(json.dumps({"answers": [], "relaxed": relaxed}, indent=2))
+        say_json({"answers": [], "relaxed": relaxed})
     else:
         typer.echo(refusal(search), err=True)
     raise typer.Exit(NOTHING_USABLE)
@@ -247,7 +242,7 @@ def _tell(
     )
     files = _write(told, options)
     if options["as_json"]:
-        typer.echo(json.dumps(told.as_json(), indent=2, allow_nan=False))
+        say_json(told.as_json())
     elif not options["quiet"]:
         tell(told, show_tolerances=options["tolerances"])
         for line in files:

@@ -1,14 +1,13 @@
 """`d3s doctor`: check of the installation, with a self-test."""
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from d3s.cli.output import NOTHING_USABLE, Quiet, progress_bar, say_step
+from d3s.cli.output import NOTHING_USABLE, Quiet, progress_bar, say_json, say_step
 
 if TYPE_CHECKING:
     from d3s.cli.installation import Health
@@ -45,7 +44,7 @@ def doctor(
         say_step("Looking at the machine, and trying a simulated plane ...")
     health = examine() if camera is None else examine(camera)
     if as_json:
-        typer.echo(json.dumps(_as_json(health), indent=2, allow_nan=False))
+        say_json(_as_json(health))
     elif not quiet:
         _print(health)
     if not health.self_test.passed:

@@ -1,12 +1,11 @@
 """`d3s info`: describe files."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.output import BAD_INPUT, SOME_FAILED
+from d3s.cli.output import BAD_INPUT, SOME_FAILED, say_json
 
 if TYPE_CHECKING:
     from d3s.cli.description import Histogram, Info
@@ -41,7 +40,7 @@ def info(
                 raise
             refused.append(str(error))
     if as_json:
-        typer.echo(json.dumps([one.as_json() for one in found], indent=2, allow_nan=False))
+        say_json([one.as_json() for one in found])
     elif found:
         typer.echo("\n\n".join(_page(one) for one in found))
     for words in refused:

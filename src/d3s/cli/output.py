@@ -1,13 +1,14 @@
 """What commands print and where they write: options, exit codes, progress, checks of places."""
 
+import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:  # d3s.types imports numpy, which is slow
     from rich.table import Table
 
     from d3s import types
+    from d3s.frames import Refused
 
 NOTHING_USABLE, BAD_INPUT, SOME_FAILED, DRIFTED, NOT_KNOWN = 1, 3, 4, 5, 6
+INTERRUPTED = 130
 """Exit codes besides 0 (done) and 2 (wrong use)."""
 
 Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
@@ -33,6 +36,36 @@ def value_of(option: str) -> Iterator[None]:
         yield
     except D3SError as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def check_suffix(path: Path | None, option: str, *suffixes: str) -> None:
+    """Refuse a file of an option whose name has none of these suffixes; None is no file."""
+    if path is not None and path.suffix.lower() not in suffixes:
+        raise typer.BadParameter(
+            f"{str(path)!r} must end in {' or '.join(suffixes)}.", param_hint=option
+        )
+
+
+@contextmanager
+def goes_on(words: Callable[[], str]) -> Iterator[None]:
+    """Say after Ctrl-C how the work goes on, and exit with `INTERRUPTED`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"d3s: stopped. {words()}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def say_json(values: Any) -> None:
+    """Print values as JSON."""
+    typer.echo(json.dumps(values, indent=2, allow_nan=False))
+
+
+def say_refused(refused: "Iterable[Refused]") -> None:
+    """Print to stderr what could not be used and why, each with its name once."""
+    for name, reason in refused:
+        named = reason if reason.startswith(name) else f"{name}: {reason}"
+        typer.echo(f"Refused: {named}", err=True)
 
 
 def say_step(words: str) -> None:

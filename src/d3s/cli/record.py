@@ -1,6 +1,5 @@
 """`d3s record`, `d3s replay` and `d3s recover`: recordings of frames."""
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -27,6 +26,8 @@ from d3s.cli.output import (
     Quiet,
     check_places,
     progress_bar,
+    say_json,
+    say_refused,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _print_outcome(
             "dropped_by_the_recorder": recorder.dropped,
             "faults": faults,
         }
-        typer.echo(json.dumps(values, indent=2))
+        say_json(values)
     elif not quiet:
         typer.echo(
             f"{output}: {recorder.written} frames; {lost} lost by the camera, {recorder.dropped} "
@@ -205,7 +206,7 @@ def replay(
         "is_cut": found.is_cut,
     }
     if as_json:
-        typer.echo(json.dumps(values, indent=2))
+        say_json(values)
     elif not quiet:
         typer.echo(
             f"{found.frames} frames, median density {found.median_density:.1%}; "
@@ -214,8 +215,7 @@ def replay(
         )
         if found.is_cut:
             typer.echo("Note: the end of the file is missing. d3s recover mends it.", err=True)
-    for one in found.refused:
-        typer.echo(f"Refused: {one.name}: {one.reason}", err=True)
+    say_refused(found.refused)
     if found.refused or found.different:
         raise typer.Exit(SOME_FAILED if found.frames else BAD_INPUT)
 
@@ -252,7 +252,7 @@ def recover(
     with progress_bar(count, words, quiet=quiet or as_json) as progress:
         found = make_whole(recording, target, overwrite=force, progress=progress)
     if as_json:
-        typer.echo(json.dumps({"file": str(target), **found._asdict()}, indent=2))
+        say_json({"file": str(target), **found._asdict()})
     elif not quiet:
         state = "was cut" if found.was_cut else "was whole"
         typer.echo(

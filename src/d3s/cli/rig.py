@@ -1,6 +1,5 @@
 """`d3s rig`: rig files of stereo cameras, from calibrations of other programs."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.options import length_m, shape_px
-from d3s.cli.output import Force, Json, Quiet
+from d3s.cli.output import Force, Json, Quiet, check_suffix, say_json
 
 if TYPE_CHECKING:
     from d3s.rig import Rig
@@ -83,10 +82,7 @@ def import_rig(
     """
     from d3s.rig.imports import read_rig
 
-    if output.suffix.lower() != ".toml":
-        raise typer.BadParameter(
-            f"{str(output)!r} must end in .toml, as rig files do.", param_hint="--output"
-        )
+    check_suffix(output, "--output", ".toml")
     found = read_rig(
         files, rectified=rectified, swap=swap, unit_m=unit, shape=shape, fisheye=fisheye
     )
@@ -101,7 +97,7 @@ def import_rig(
             **_facts(camera),
             "remarks": list(found.remarks),
         }
-        typer.echo(json.dumps(values, indent=2, allow_nan=False))
+        say_json(values)
     elif not quiet:
         _print(found.format, camera, output)
 

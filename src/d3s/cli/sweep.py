@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
-from d3s.cli.output import progress_bar, value_of
+from d3s.cli.output import goes_on, progress_bar, value_of
 
 if TYPE_CHECKING:
     from d3s import tasks
     from d3s.lab.evaluate.contender import Contender
     from d3s.types import Progress
-
-INTERRUPTED = 130
 
 
 class LensName(StrEnum):
@@ -140,16 +138,13 @@ def _kept_trials(output: Path, command: str) -> Iterator[Path]:
     After Ctrl-C it stays, and a line tells how to go on. Folders of other commands stay.
     """
     folder = output / ".trials" / command
-    try:
-        yield folder
-    except KeyboardInterrupt:
-        kept = sum(1 for _ in folder.glob("*.json"))
-        typer.echo(
-            f"d3s: stopped. The same command goes on from here: {kept} finished trials are kept in "
-            f"{folder}.",
-            err=True,
+    with goes_on(
+        lambda: (
+            "The same command goes on from here: "
+            f"{sum(1 for _ in folder.glob('*.json'))} finished trials are kept in {folder}."
         )
-        raise typer.Exit(INTERRUPTED) from None
+    ):
+        yield folder
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # another command has trials there
         folder.parent.rmdir()

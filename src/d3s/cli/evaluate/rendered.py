@@ -10,8 +10,8 @@ import typer
 
 from d3s.cli.evaluate import options, tables
 from d3s.cli.options import shape_px
-from d3s.cli.output import Force, Quiet, progress_bar, value_of
-from d3s.cli.sweep import INTERRUPTED, Scheduler, Workers, say_files, sweep_run
+from d3s.cli.output import Force, Quiet, goes_on, progress_bar, value_of
+from d3s.cli.sweep import Scheduler, Workers, say_files, sweep_run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -106,15 +106,11 @@ def _render(sweep: "RoomSweep", rig: "Rig", keep: Path, *, quiet: bool) -> "list
 
     check_installed()
     words = f"Rendering {sweep.count} rooms, or loading them from {keep}."
-    try:
-        with progress_bar(STEPS * sweep.count, words, quiet=quiet) as progress:
-            return render_rooms(sweep, rig, keep, progress=progress)
-    except KeyboardInterrupt:
-        typer.echo(
-            f"d3s: stopped. The same command goes on from here: finished rooms are kept in {keep}.",
-            err=True,
-        )
-        raise typer.Exit(INTERRUPTED) from None
+    with (
+        goes_on(lambda: f"The same command goes on from here: finished rooms are kept in {keep}."),
+        progress_bar(STEPS * sweep.count, words, quiet=quiet) as progress,
+    ):
+        return render_rooms(sweep, rig, keep, progress=progress)
 
 
 def _draw(pairs: "list[Pair]", paths: list[Path], *, force: bool) -> None:
