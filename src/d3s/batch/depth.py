@@ -1,6 +1,7 @@
 """Depth maps of many frames, written to a folder: here, in processes, or on a cluster."""
 
 import os
+from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -186,7 +187,7 @@ class _Results:
     on_refused: Callable[[Refused], None] | None
     done: dict[int, Done] = field(default_factory=dict)
     refused: dict[int, Refused] = field(default_factory=dict)
-    samples: dict[int, DriftSample] = field(default_factory=dict)
+    samples: "array[float]" = field(default_factory=lambda: array("d"))  # of drift, by tens
 
     def add_whole(self, number: int) -> None:
         """Add a frame that is whole; it gets a line if it has none."""
@@ -226,14 +227,17 @@ class _Results:
     def drift(self) -> Drift | None:
         """Drift of the camera that all frames together show, in their order."""
         watch = DriftWatch()
-        for number in sorted(self.samples):
-            frame = self.frames[number]
-            watch.add_sample(path_text(frame.name or frame.left.name), self.samples[number])
+        rows = (self.samples[i : i + 10].tolist() for i in range(0, len(self.samples), 10))
+        for number, *row in sorted(rows):
+            frame = self.frames[int(number)]
+            sample = DriftSample(row[:4], row[4:8], row[8])
+            watch.add_sample(path_text(frame.name or frame.left.name), sample)
         return watch.drift() if self.samples else None
 
     def _add_sample(self, number: int, drift: Sequence[Any] | None) -> None:
         if drift is not None:
-            self.samples[number] = DriftSample(*drift)
+            values, sigmas, held_px = drift
+            self.samples.extend((number, *values, *sigmas, held_px))
 
     def _tell(self, frame: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> None:
         """Add a line to the manifest, if there is one."""
