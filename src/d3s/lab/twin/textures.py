@@ -324,7 +324,14 @@ class Texture(ScenePart):
     def raster(self, level: int, texels: Window, channel: int | None = None) -> Raster:
         """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface.
 
-        Channels of a coloured pattern are 0 red, 1 green, 2 blue; None is their mean.
+        Parameters
+        ----------
+        level
+            Level of the pyramid; 0 is the finest.
+        texels
+            Window of texels to draw.
+        channel
+            Channel of a coloured pattern: 0 red, 1 green, 2 blue; None is their mean.
         """
         if not self.colour:
             return self._drawn(level, texels, self.seed)
