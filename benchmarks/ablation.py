@@ -24,10 +24,8 @@ import numpy as np
 import d3s
 from d3s.atomic import write_text
 from d3s.estimate import DepthMap, Flag
-from d3s.estimate.joint import confidence, method, plan, refine, search, smoothing, trust
-from d3s.estimate.joint.numba_backend.confidence import NumbaConfidence
-from d3s.estimate.joint.numba_backend.refine import NumbaRefine
-from d3s.estimate.joint.numba_backend.search import NumbaSearch
+from d3s.estimate.joint import method, plan, refine, search, smoothing, trust
+from d3s.estimate.joint.kernels import confidence, costs, filters, paths, surfaces
 from d3s.estimate.joint.types import CENSUS_WEIGHT, MAX_COST, MAX_SLOPE
 from d3s.lab.evaluate import (
     REPORT_PATTERNS,
@@ -45,6 +43,7 @@ from d3s.lab.evaluate.metrics import BAD_M
 from d3s.lab.evaluate.sweep import make_trial
 from d3s.lab.evaluate.table import csv_text, pooled_density, pooled_mean_of
 from d3s.lab.twin.textures import Texture
+from d3s.runtime.scratch import Scratch
 from sheets import Sheet, show
 
 SETS = {"report": REPORT_PATTERNS, "tuning": TUNING_PATTERNS}
@@ -98,7 +97,7 @@ def changed(label: str, *changes: tuple[Any, str, Any]) -> Variant:
 
 def without_flags(*unwanted: Flag) -> Callable[..., Any]:
     """The flags of the search, less some."""
-    original, bits = NumbaConfidence.search_flags, sum(int(flag) for flag in unwanted)
+    original, bits = confidence.search_flags, sum(int(flag) for flag in unwanted)
 
     def fewer(*args: Any) -> Any:
         return original(*args) & np.uint16(0xFFFF - bits)
@@ -108,22 +107,22 @@ def without_flags(*unwanted: Flag) -> Callable[..., Any]:
 
 def of_order() -> Callable[..., Any]:
     """Matching costs of the order in brightness alone, as large as those of both."""
-    original, share = NumbaSearch.matching_costs, 24 * CENSUS_WEIGHT / _LARGEST
+    original, share = costs.matching_costs, 24 * CENSUS_WEIGHT / _LARGEST
 
-    def census(self: NumbaSearch, *arguments: Any) -> Any:
-        costs = original(self, *arguments[:-1], (0.0, 0.0))
-        return _enlarged(costs, costs == MAX_COST, share)
+    def census(*arguments: Any) -> Any:
+        found = original(*arguments[:-1], (0.0, 0.0))
+        return _enlarged(found, found == MAX_COST, share)
 
     return census
 
 
 def of_slopes() -> Callable[..., Any]:
     """Matching costs of the slopes alone, as large as those of both."""
-    original, share = NumbaSearch.matching_costs, 2 * MAX_SLOPE / _LARGEST
+    original, share = costs.matching_costs, 2 * MAX_SLOPE / _LARGEST
 
-    def slopes(self: NumbaSearch, *arguments: Any) -> Any:
-        both = original(self, *arguments)
-        order = original(self, *arguments[:-1], (0.0, 0.0))
+    def slopes(*arguments: Any) -> Any:
+        both = original(*arguments)
+        order = original(*arguments[:-1], (0.0, 0.0))
         return _enlarged(both - np.minimum(order, both), both == MAX_COST, share)
 
     return slopes
@@ -132,18 +131,18 @@ def of_slopes() -> Callable[..., Any]:
 _LARGEST = 24 * CENSUS_WEIGHT + 2 * MAX_SLOPE  # cost of a pixel
 
 
-def _enlarged(costs: Any, is_outside: Any, share: float) -> Any:
+def _enlarged(found: Any, is_outside: Any, share: float) -> Any:
     """Costs divided by their share of the largest one, except outside of the overlap."""
-    larger = np.minimum(costs / np.float32(share), MAX_COST - 1).astype(np.uint8)
+    larger = np.minimum(found / np.float32(share), MAX_COST - 1).astype(np.uint8)
     return np.where(is_outside, np.uint8(MAX_COST), larger)
 
 
 def with_even_penalties() -> Callable[..., Any]:
     """Large penalty between all neighbours alike, whatever the left view shows."""
-    original = NumbaSearch.step_penalties
+    original = paths.step_penalties
 
-    def even(self: NumbaSearch, view: Any, penalty: float, *others: Any) -> Any:
-        return original(self, np.zeros_like(view), penalty, *others)
+    def even(memory: Scratch, view: Any, penalty: float, *others: Any) -> Any:
+        return original(memory, np.zeros_like(view), penalty, *others)
 
     return even
 
@@ -163,11 +162,12 @@ def unknown(name: str) -> Variant:
 
 def without_tilt() -> Callable[..., Any]:
     """A fit whose texture lies at the centre of its windows."""
-    original = NumbaRefine.correct_slopes
+    original = surfaces.correct_slopes
 
-    def straight(self: NumbaRefine, fit: Any, *others: Any) -> Any:
+    def straight(memory: Scratch, fit: Any, *others: Any) -> Any:
         nothing = np.zeros_like(fit.centroid_down)
-        return original(self, fit._replace(centroid_down=nothing, centroid_across=nothing), *others)
+        still = fit._replace(centroid_down=nothing, centroid_across=nothing)
+        return original(memory, still, *others)
 
     return straight
 
@@ -180,10 +180,10 @@ PARTS = (
     # The search.
     told("no smoothness", smoothness=0.0),
     told("search at full size", search_scale=1),
-    changed("search: census only", (NumbaSearch, "matching_costs", of_order())),
-    changed("search: slopes only", (NumbaSearch, "matching_costs", of_slopes())),
-    changed("search: edges ignored", (NumbaSearch, "step_penalties", with_even_penalties())),
-    changed("search: no median", (NumbaSearch, "median_3x3", lambda self, a: a)),
+    changed("search: census only", (costs, "matching_costs", of_order())),
+    changed("search: slopes only", (costs, "matching_costs", of_slopes())),
+    changed("search: edges ignored", (paths, "step_penalties", with_even_penalties())),
+    changed("search: no median", (filters, "median_3x3", lambda _, a: a)),
     # The windows.
     told("windows: 9 px", windows_px=(9,)),
     told("windows: 31 px", windows_px=(31,)),
@@ -197,7 +197,7 @@ PARTS = (
     changed("fit at full size only", (plan, "_finer_px", lambda *_: (-np.inf, np.inf))),
     told("1 round", rounds=1),
     told("3 rounds", rounds=3),
-    changed("no tilt", (NumbaRefine, "correct_slopes", without_tilt())),
+    changed("no tilt", (surfaces, "correct_slopes", without_tilt())),
     changed("search's disparity not counted", (refine, "_DEFOCUSED_ANCHOR_PX", 1e3)),
     changed("fit moves freely", (plan, "_MAX_MOVE", 1e3)),
     # The probability of a wrong disparity.
@@ -208,16 +208,16 @@ PARTS = (
     changed("sigma: bends ignored", (refine, "_BEND", 0.0)),
     changed("sigma: windows without ends", (refine, "energy_share", lambda *_: 1.0)),
     changed("confidence: chance ignored", (smoothing, "_CHANCE_SIGMAS", 0.0)),
-    changed("sigma: probability ignored", (confidence, "_WRONG_PX2", 0.0)),
-    changed("confidence: sigma ignored", (confidence, "_DEFOCUSED_SIGMA_PX", 1e9)),
-    changed("confidence: probability ignored", (confidence, "_DEFOCUSED_WRONG", 1e9)),
+    changed("sigma: probability ignored", (method, "_WRONG_PX2", 0.0)),
+    changed("confidence: sigma ignored", (method, "_DEFOCUSED_SIGMA_PX", 1e9)),
+    changed("confidence: probability ignored", (method, "_DEFOCUSED_WRONG", 1e9)),
     told("confidence: no threshold", min_confidence=0.0),
     # The flags.
     changed(
         "flags: right view not asked",
-        (NumbaConfidence, "search_flags", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
+        (confidence, "search_flags", without_flags(Flag.OCCLUDED, Flag.INCONSISTENT)),
     ),
-    changed("flags: misfit ignored", (confidence, "_MAX_MISFIT", np.inf)),
+    changed("flags: misfit ignored", (method, "_MAX_MISFIT", np.inf)),
 )
 
 TUNED = (
@@ -236,13 +236,13 @@ TUNED = (
     (refine, "_BEND_NOISE"),
     (method, "_NOISE_HALF"),
     (smoothing, "_CHANCE_SIGMAS"),
-    (confidence, "_MIN_CORRELATION"),
-    (confidence, "_MAX_MISFIT"),
-    (confidence, "_SIGMA_PX"),
-    (confidence, "_SIGMA_SHARE"),
-    (confidence, "_DEFOCUSED_WRONG"),
-    (confidence, "_DEFOCUSED_HARMLESS"),
-    (confidence, "_WRONG_PX2"),
+    (method, "_MIN_CORRELATION"),
+    (method, "_MAX_MISFIT"),
+    (method, "_SIGMA_PX"),
+    (method, "_SIGMA_SHARE"),
+    (method, "_DEFOCUSED_WRONG"),
+    (method, "_DEFOCUSED_HARMLESS"),
+    (method, "_WRONG_PX2"),
     (trust, "_RIDGE_FACTOR"),
     (trust, "_SURFACE_PX"),
     (trust, "_STEP_PX"),

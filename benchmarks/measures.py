@@ -5,10 +5,13 @@ The pairs are simulated. Times depend on the machine and its load, so nothing he
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -23,7 +26,6 @@ from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.images import checked_pair
-from d3s.estimate.joint.numpy_backend import joint_reference
 from d3s.runtime.parallel import thread_count
 from figures import Row, budget_sheet, candidates_sheet, content_sheet, pixels_sheet
 from sheets import Sheet
@@ -57,6 +59,12 @@ class Opponents(NamedTuple):
 
     sgbm: str
     bm: str
+
+
+def _oracle() -> Any:
+    """The oracle of the tests."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    return import_module("oracle")
 
 
 def against_opencv(pair: Pair, effort: Effort) -> tuple[list[Row], Opponents]:
@@ -111,7 +119,7 @@ def against_oracles(pair: Pair, effort: Effort) -> list[Row]:
     views = checked_pair(part.left, part.right)
     best, ours, its = _both(
         lambda: d3s.estimate(part.left, part.right, RIG),
-        lambda: joint_reference(*views, RIG, JointOptions()),
+        lambda: _oracle().joint_reference(*views, RIG, JointOptions()),
         effort,
     )
     rows.append(_times("joint_oracle", part, best))

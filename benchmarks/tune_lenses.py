@@ -32,7 +32,7 @@ from d3s.calibrate.distortion import Board
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate import lens_field
 from d3s.estimate.joint.correction import SizeCorrection
-from d3s.estimate.joint.numba_backend import field
+from d3s.estimate.joint.kernels import lenses as kernels
 from d3s.files import read_image, write_image
 from d3s.rig import LensMaps
 from d3s.types import Image
@@ -112,7 +112,7 @@ def _differences(name: str, folder: Path, rig: d3s.Rig) -> Table:
         row = [f"{gain:g}", " ".join(f"{one:g}" for one in smoothing_px)]
         by_scale = dict(zip((1, 2, 4), smoothing_px, strict=True))
         with (
-            patch.object(field, "COMA_GAIN", gain),
+            patch.object(kernels, "COMA_GAIN", gain),
             patch.object(lens_field, "COMA_SMOOTHING_PX", by_scale),
         ):
             for same in walls:

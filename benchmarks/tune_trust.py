@@ -10,7 +10,10 @@ of each pair, by a model that was fitted without that pair, and then the model o
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -20,8 +23,6 @@ from numpy.typing import NDArray
 import d3s
 from d3s.estimate.joint import trust
 from d3s.estimate.joint.method import run_joint
-from d3s.estimate.joint.numba_backend import numba_backend
-from d3s.estimate.joint.numpy_backend.support import features
 from d3s.estimate.joint.types import Evidence, TrustModel
 from d3s.lab.evaluate import TUNING_PATTERNS
 from d3s.lab.evaluate.stereo.folders import find_scenes
@@ -44,6 +45,12 @@ class Cells(NamedTuple):
     is_wrong: Mask
 
 
+def _features(evidence: Evidence) -> Any:
+    """Images that the coefficients of the model multiply, by the oracle of the tests."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    return import_module("oracle.support").features(evidence)
+
+
 def cells_of(
     name: str,
     views: tuple[FloatArray, FloatArray],
@@ -60,11 +67,11 @@ def cells_of(
         return gathered[-1]
 
     with borrow_scratch() as memory, patch.object(trust, "gather_evidence", recorded):
-        result = run_joint(left, right, rig, options or d3s.JointOptions(), numba_backend(memory))
+        result = run_joint(left, right, rig, options or d3s.JointOptions(), memory)
         side = -(-left.shape[0] // result.fit.flags.shape[0])
         truth = truth_px[side // 2 :: side, side // 2 :: side]
         rows, cols = truth.shape
-        values = np.stack([part[:rows, :cols] for part in features(gathered[-1])], axis=-1)
+        values = np.stack([part[:rows, :cols] for part in _features(gathered[-1])], axis=-1)
         error = np.abs(result.fit.disparity_px[:rows, :cols] - truth)
         is_judged = np.isfinite(truth) & (result.fit.flags[:rows, :cols] == 0)
         is_judged &= result.fit.correlation[:rows, :cols] > 0.05

@@ -9,7 +9,7 @@ from hypothesis import settings
 from d3s.runtime import parallel
 
 # Modules of these folders are imported by their names.
-for folder in ("physics", "helpers", "claims"):
+for folder in (".", "physics", "helpers", "claims"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 # The time of one example says nothing on a busy machine, and tests never assert seconds.

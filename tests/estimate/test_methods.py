@@ -119,7 +119,7 @@ rig = d3s.Rig.paper_prototype()
 d3s.estimate([[1.0]], [[1.0]], rig)
 import d3s.estimate.options
 d3s.estimate([[1.0]], [[1.0]], rig)
-from d3s.estimate.joint import numba_backend
+from d3s.estimate.joint import kernels
 from d3s import estimate
 estimate([[1.0]], [[1.0]], rig)
 assert estimate is d3s.estimate

@@ -153,9 +153,9 @@ def test_functions_outside_of_the_package_keep_the_key_of_numba():
 
 
 def test_every_kernel_has_the_key_of_its_module():
-    from d3s.estimate.joint.numba_backend import windows
+    from d3s.estimate.joint.kernels import windows
 
-    stamp = windows.fit_windows._cache._own._cache_file._source_stamp
+    stamp = windows._fit_windows._cache._own._cache_file._source_stamp
     assert stamp == compiling.cache_key(windows.__name__)
 
 

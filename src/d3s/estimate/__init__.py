@@ -17,7 +17,7 @@ candidates   depths to search by default
 diagnosis    likely causes of an empty or poor depth map, in words
 drift_watch  `DriftWatch`: a camera that has moved, noticed over many frames
 lens_field   blur and disparity of lenses over the field
-joint        our method, over operations that two back-ends implement
+joint        our method: its stages, and its compiled loops in `joint.kernels`
 consensus    the paper's algorithm as printed
 """
 

@@ -5,17 +5,10 @@ import pytest
 
 import d3s
 from d3s.estimate.joint.correction import SizeCorrection
-from d3s.estimate.joint.field import BlurPlane
 from d3s.estimate.joint.method import run_joint
-from d3s.estimate.joint.numba_backend import numba_backend
-from d3s.estimate.joint.numba_backend.field import NumbaField
-from d3s.estimate.joint.numba_backend.refine import NumbaRefine
-from d3s.estimate.joint.numpy_backend import numpy_backend
-from d3s.estimate.joint.numpy_backend.field import NumpyField
-from d3s.estimate.joint.numpy_backend.refine import NumpyRefine
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
-from d3s.estimate.joint.types import CellSum
+from d3s.estimate.joint.types import BlurPlane, CellSum
 from d3s.estimate.lens_field import (
     COMA_GAIN,
     COMA_SMOOTHING_PX,
@@ -26,11 +19,11 @@ from d3s.estimate.lens_field import (
 from d3s.rig import LensMaps
 from d3s.rig.lens_maps import polynomial_at
 from d3s.rig.variance import power_table, term_count
-from d3s.runtime.scratch import Scratch
 from lens_pairs import lens_pair, lens_rig
+from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
-BOTH = pytest.mark.parametrize("ops", [NumbaField(Scratch()), NumpyField()], ids=["fast", "plain"])
+BOTH = pytest.mark.parametrize("ops", [OURS, ORACLE], ids=["fast", "plain"])
 GRID = pytest.mark.parametrize(("scale", "cell"), [(1, 2), (1, 1), (2, 2), (4, 1)], ids=str)
 SHAPES = [(1, 1), (3, 17), (31, 50)]
 LIMITS = (ScaleLimits(2, 5.0, 0.7), ScaleLimits(4, 9.0, 2.8))
@@ -75,8 +68,8 @@ def _frame(shape, cell_px: int) -> tuple[int, int]:
 def test_blur_differences_are_those_of_the_oracle(scale, cell, shape):
     field = _field(_frame(shape, scale * cell))
     disparity = _disparity(shape, scale)
-    ours = NumbaField(Scratch()).blur_differences(disparity, field, scale, cell)
-    theirs = NumpyField().blur_differences(disparity.astype(np.float64), field, scale, cell)
+    ours = OURS.blur_differences(disparity, field, scale, cell)
+    theirs = ORACLE.blur_differences(disparity.astype(np.float64), field, scale, cell)
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape == (len(BlurPlane), *shape)
     # Both variances are up to 100 px² here, and their difference is rounded as they are.
@@ -106,44 +99,10 @@ def test_views_with_coma_are_smoothed_more():
 
 
 @BOTH
-def test_without_maps_the_difference_is_the_line_of_perfect_lenses(ops):
-    plan = make_plan(RIG.optics, d3s.JointOptions(), (40, 60))
-    field = _field((40, 60), LensMaps(field_radius_px=30.0))
-    for scale in (1, 2, 4):
-        line = plan.model.defocus_line(scale)
-        disparity = _disparity((10, 15), scale)
-        planes = ops.blur_differences(disparity, field, scale, 1)
-        expected = line.constant + line.slope * disparity
-        for plane in (BlurPlane.XX, BlurPlane.YY):
-            np.testing.assert_allclose(planes[plane], expected, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(planes[BlurPlane.EVEN], np.abs(expected), rtol=1e-4, atol=1e-5)
-        for plane in (BlurPlane.XX_SLOPE, BlurPlane.YY_SLOPE):
-            np.testing.assert_allclose(planes[plane], line.slope, rtol=1e-4)
-        for plane in (BlurPlane.XY, BlurPlane.XY_SLOPE):
-            np.testing.assert_allclose(planes[plane], 0, atol=1e-6)
-
-
-@BOTH
-def test_a_difference_by_hand(ops):
-    """Curvature of 2 dpt at 100 px in the right lens alone, seen 20 px beside its axis."""
-    lenses = LensMaps(field_radius_px=100.0, focus_right_dpt=(0.0, 0.0, 0.0, 2.0))
-    field = _field((1, 101), lenses)
-    disparity = np.full((1, 101), 23.232, np.float32)  # 1 m
-    planes = ops.blur_differences(disparity, field, 1, 1)
-    # The left pixel 43.232 px right of the middle is seen at 20 px: tangential focus moves by
-    # 2 * 0.2² = 0.08 dpt along x; blur is 3.025 px per dpt, focus 1.2354 and 1.1355 dpt.
-    at = np.interp(93.232, np.arange(101), planes[BlurPlane.XX, 0])
-    focus = 83.88 - 1 / 12.1e-3, 83.78 - 1 / 12.1e-3
-    expected = 0.5 * 3.025**2 * ((1 - focus[1] - 0.08) ** 2 - (1 - focus[0]) ** 2)
-    np.testing.assert_allclose(at, expected, rtol=5e-3)
-    np.testing.assert_allclose(planes[BlurPlane.XY], 0, atol=1e-6)
-
-
-@BOTH
 def test_scales_follow_the_widest_blur_and_the_widest_difference(ops):
     field = _field((60, 100))
     disparity = _disparity((30, 50), 1)
-    found = ops.coarsest_scales(disparity, field, 2, LIMITS)
+    found = ops.scales_by_blur(disparity, field, 2, LIMITS)
     left, right = (
         np.moveaxis(part, 0, -1) for part in field.blur_px2(*field.places((30, 50), 2), disparity)
     )
@@ -206,7 +165,7 @@ def test_sums_and_fits_with_maps_are_those_of_the_oracle(scale, cell, shape):
     left, right, disparity, parameters, blur = _case(scale, cell, shape)
     wanted, usable = np.ones(disparity.shape, bool), np.ones(disparity.shape, np.uint8)
     noise = np.full(disparity.shape, 1e-3, np.float32)
-    ops, plain = NumbaRefine(Scratch()), NumpyRefine()
+    ops, plain = OURS, ORACLE
     ours = ops.sum_cells(left, right, disparity, wanted, parameters, blur)
     double = [part.astype(np.float64) for part in (left, right, disparity)]
     theirs = plain.sum_cells(*double, wanted, parameters, blur.astype(np.float64))
@@ -226,26 +185,6 @@ def test_sums_and_fits_with_maps_are_those_of_the_oracle(scale, cell, shape):
     assert (np.abs(fit.misfit - same.misfit) < 1e-3 * same.misfit + 1e-4).mean() > 0.99
 
 
-@pytest.mark.parametrize("ops", [NumbaRefine(Scratch()), NumpyRefine()], ids=["fast", "plain"])
-def test_blur_acts_along_its_own_directions(ops):
-    """On x², xy and y² the residual is twice the planes, on y the last one, and nothing else."""
-    plan = make_plan(RIG.optics, d3s.JointOptions(search_scale=1), (24, 40))
-    parameters = fit_parameters((24, 40), 1, plan)
-    y, x = np.indices((24, 40)).astype(np.float32)
-    blur = np.zeros((len(BlurPlane), 24, 40), np.float32)
-    blur[[0, 1, 2, 4, 5, 6], 5:-5] = np.reshape([0.3, 0.2, -0.1, 0.03, 0.02, -0.01], (6, 1, 1))
-    disparity, wanted = np.zeros((24, 40), np.float32), np.ones((24, 40), bool)
-    inner = slice(6, -6), slice(14, -14)
-    for view, place in ((x**2, 0), (x * y, 1), (y**2, 2)):
-        view = (0.01 * view).astype(np.float32)
-        sums = ops.sum_cells(view, view, disparity, wanted, parameters, blur)
-        np.testing.assert_allclose(sums[CellSum.E][inner], 0.02 * blur[place, 9, 0], atol=2e-5)
-    blur[:], blur[BlurPlane.HIGHER] = 0, 0.25
-    view = (0.01 * y).astype(np.float32)
-    sums = ops.sum_cells(view, view, disparity, wanted, parameters, blur)
-    np.testing.assert_allclose(sums[CellSum.E][inner], 0.0025, atol=2e-5)
-
-
 # The method ---------------------------------------------------------------------------------------
 
 SMALL = LensMaps(
@@ -253,8 +192,8 @@ SMALL = LensMaps(
 )
 
 
-def _run(views, rig, backend, options):
-    return run_joint(*views, rig, options, backend).planes
+def _run(views, rig, ops, options):
+    return ops.run(run_joint, *views, rig, options).planes
 
 
 @pytest.mark.parametrize(
@@ -269,8 +208,8 @@ def test_engine_is_the_oracle_with_lens_maps(options):
         disparity_px=(_map(2, 0.05, 1), _map(1, 0.02, 2)), extra_blur_right_px2=(0.1, 0.05, 0.0)
     )
     rig = lens_rig(lenses)
-    engine = _run(views, rig, numba_backend(Scratch()), options)
-    oracle = _run(views, rig, numpy_backend(), options)
+    engine = _run(views, rig, OURS, options)
+    oracle = _run(views, rig, ORACLE, options)
     both = np.isfinite(engine.depth_m) & np.isfinite(oracle.depth_m)
     assert (np.isfinite(engine.depth_m) != both).mean() <= 1e-3
     assert both.mean() > 0.5

@@ -6,10 +6,8 @@ import pytest
 import d3s
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.method import run_joint
-from d3s.estimate.joint.numba_backend import numba_backend
-from d3s.estimate.joint.numpy_backend import joint_reference, numpy_backend
 from d3s.estimate.joint.plan import make_plan
-from d3s.runtime.scratch import Scratch
+from oracle import ORACLE, OURS, joint_reference
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-4.5)
@@ -41,8 +39,8 @@ def _assert_engine_is_oracle(left, right, rig=RIG, options=None) -> np.ndarray:
     Returns where both have a depth.
     """
     options = options or d3s.JointOptions()
-    engine = run_joint(left, right, rig, options, numba_backend(Scratch()))
-    oracle = run_joint(left, right, rig, options, numpy_backend())
+    engine = OURS.run(run_joint, left, right, rig, options)
+    oracle = ORACLE.run(run_joint, left, right, rig, options)
     assert engine.planes.depth_m.dtype == engine.found.step.dtype == np.float32
     assert oracle.planes.depth_m.dtype == oracle.found.step.dtype == np.float64
     _assert_same_search(engine.found, oracle.found)

@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.joint.holes import Holes
 from d3s.estimate.joint.method import _levels, _noise
-from d3s.estimate.joint.model import Model
-from d3s.estimate.joint.numba_backend import numba_backend
-from d3s.estimate.joint.numpy_backend import numpy_backend
-from d3s.estimate.joint.numpy_backend.prefilter import NumpyPrefilter
-from d3s.estimate.joint.numpy_backend.refine import NumpyRefine, _gradient_x, _second_derivatives
-from d3s.estimate.joint.plan import make_plan
-from d3s.estimate.joint.refine import fit_parameters
+from d3s.estimate.joint.plan import Model, make_plan
+from d3s.estimate.joint.refine import Holes, fit_parameters
 from d3s.estimate.joint.smoothing import (
     cell_taps,
     chance_correlation,
@@ -21,13 +15,12 @@ from d3s.estimate.joint.smoothing import (
     noise_gains,
 )
 from d3s.estimate.joint.types import window_pixels
-from d3s.runtime.scratch import Scratch
+from oracle import ORACLE, OURS
+from oracle.refine import _gradient_x, _second_derivatives
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
-BOTH = pytest.mark.parametrize(
-    "ops", [numba_backend(Scratch()), numpy_backend()], ids=["compiled", "plain"]
-)
+BOTH = pytest.mark.parametrize("ops", [OURS, ORACLE], ids=["compiled", "plain"])
 
 
 # Camera -------------------------------------------------------------------------------------------
@@ -100,7 +93,7 @@ def test_scale_follows_blur_and_defocus(name, use_defocus):
     plan = make_plan(optics, d3s.JointOptions(use_defocus=use_defocus), (300, 1000))
     disparity = optics.disparity_px(1 / np.linspace(0.05, 8, 20001))
     expected = _direct_scales(optics, plan.model, disparity)
-    found = NumpyRefine().coarsest_scales(disparity[None], plan.finer_px)[0]
+    found = ORACLE.scales_by_disparity(disparity[None], plan.finer_px)[0]
     # At the ends themselves rounding decides.
     assert (found != expected).sum() <= 4
     assert set(np.unique(found)) == set(np.unique(expected))
@@ -118,7 +111,7 @@ def test_without_the_finest_scale_all_is_fitted_at_half_size_or_less(rig):
     told = d3s.JointOptions(depth_range_m=(0.3, 2), finest_scale=2)
     plan = make_plan(rig.optics, told, (100, 300))
     assert (plan.search_scale, plan.cell_px, set(plan.smoothing_px)) == (2, 2, {2, 4})
-    scales = NumpyRefine().coarsest_scales(np.linspace(-50, 300, 1000)[None], plan.finer_px)
+    scales = ORACLE.scales_by_disparity(np.linspace(-50, 300, 1000)[None], plan.finer_px)
     assert (scales >= 2).all()
     assert (scales == 2).any()
 
@@ -128,7 +121,7 @@ def test_a_sharp_pair_searched_at_half_size_is_fitted_in_full():
     plan = make_plan(PINHOLE.optics, told, (100, 300))
     assert (plan.search_scale, plan.cell_px) == (2, 2)
     disparity = np.linspace(-50, 300, 100)[None]
-    assert (NumpyRefine().coarsest_scales(disparity, plan.finer_px) == 1).all()
+    assert (ORACLE.scales_by_disparity(disparity, plan.finer_px) == 1).all()
 
 
 def test_plan_of_a_narrow_frame_has_three_shifts():
@@ -234,7 +227,7 @@ def test_noise_after_a_gaussian(sigma_px):
 @pytest.mark.parametrize("sigma_px", [0.0, 0.5, 0.75, 1.0, 1.25, 2.0])
 def test_noise_gains_are_those_of_noise(sigma_px):
     noise = np.random.default_rng(0).standard_normal((400, 400))
-    spread = NumpyPrefilter().smooth(noise, sigma_px)
+    spread = ORACLE.smooth(noise, sigma_px)
     gains = noise_gains(sigma_px)
     near = {"rel": 0.08}  # of some 10,000 independent samples, or fewer
     assert gains.smoothed == pytest.approx(spread.var(), **near)
@@ -247,7 +240,7 @@ def test_noise_gains_are_those_of_noise(sigma_px):
 def test_area_is_that_of_an_independent_sample(side):
     # Mean squares of n pixels of noise are as uncertain as those of n / area independent ones.
     rng = np.random.default_rng(0)
-    noise = NumpyPrefilter().smooth(rng.standard_normal((800, 800)), 1.0)
+    noise = ORACLE.smooth(rng.standard_normal((800, 800)), 1.0)
     big = 10 * side
     squares = (noise[: 800 // big * big, : 800 // big * big] ** 2).reshape(
         800 // big, big, 800 // big, big
@@ -321,7 +314,7 @@ def test_noise_is_that_of_noise(ops, sigma, search_scale):
         (slope + sigma * rng.standard_normal(slope.shape)).astype(np.float32) for _ in range(2)
     )
     options = d3s.JointOptions(depth_range_m=(0.8, 1.2), search_scale=search_scale)
-    variance = _noise(views, make_plan(RIG.optics, options, slope.shape), ops)
+    variance = ops.run(_noise, views, make_plan(RIG.optics, options, slope.shape))
     assert variance.shape == (slope.shape if search_scale == 1 else (150, 151))
     assert np.median(variance) == pytest.approx(sigma**2, rel=0.03)
     assert variance.std() < 0.15 * sigma**2
@@ -335,7 +328,7 @@ def test_noise_of_each_level_is_as_the_gains_say(ops, scale):
         for seed in range(2)
     )
     plan = make_plan(RIG.optics, d3s.JointOptions(), (400, 600))
-    levels = _levels(views, plan, ops)
+    levels = ops.run(_levels, views, plan)
     smoothed = noise_gains(plan.smoothing_px[scale] / scale).smoothed / scale**2
     for view in levels[scale]:
         assert view.shape == (400 // scale, 600 // scale)

@@ -5,31 +5,11 @@ import pytest
 
 import d3s
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.numba_backend.search import NumbaSearch
-from d3s.estimate.joint.numpy_backend.search import NumpySearch
-from d3s.estimate.joint.repetition import find_repetition
+from d3s.estimate.joint.search import find_repetition
 from d3s.estimate.joint.types import MAX_COST
-from d3s.runtime.scratch import Scratch
+from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
-
-
-def _ops() -> NumbaSearch:
-    return NumbaSearch(Scratch())
-
-
-@pytest.mark.parametrize("ops", [_ops(), NumpySearch()], ids=["compiled", "plain"])
-def test_aligned_costs_by_hand(ops):
-    # Two blocks of 2 x 2 pixels, of which one pixel each is used, and three shifts.
-    costs = np.full((2, 4, 16), 99, dtype=np.uint8)
-    costs[0, 0, :3] = 10, 20, 30
-    costs[0, 2, :3] = 1, MAX_COST, 3
-    lowest = np.array([[0, 1, 2, 1], [1, 1, 1, 1]], dtype=np.int16)
-    sums, counts = ops.aligned_costs(costs, lowest, np.ones(3, dtype=bool), 2, 2)
-    assert sums.tolist() == [[[0, 0, 10, 20, 30], [1, 0, 3, 0, 0]]]
-    assert counts.tolist() == [[[0, 0, 1, 1, 1], [1, 0, 1, 0, 0]]]
-    few = ops.aligned_costs(costs, lowest, np.array([True, False, True]), 2, 2)
-    assert few[0].tolist() == [[[0, 0, 10, 0, 30], [1, 0, 3, 0, 0]]]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 2), (25, 49), (50, 24)])
@@ -39,9 +19,7 @@ def test_aligned_costs_of_the_engine_are_those_of_the_oracle(shape, shifts):
     costs = rng.integers(0, MAX_COST + 1, (*shape, -(-shifts // 16) * 16)).astype(np.uint8)
     lowest = rng.integers(0, shifts, shape).astype(np.int16)
     allowed = rng.uniform(size=shifts) < 0.8
-    found, expected = (
-        ops.aligned_costs(costs, lowest, allowed, 24, 4) for ops in (_ops(), NumpySearch())
-    )
+    found, expected = (ops.aligned_costs(costs, lowest, allowed, 24, 4) for ops in (OURS, ORACLE))
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
 

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.joint.numba_backend import numba_backend
-from d3s.estimate.joint.numpy_backend import numpy_backend
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.trust import (
     _REACH,
@@ -15,13 +13,11 @@ from d3s.estimate.joint.trust import (
     judge_cells,
 )
 from d3s.estimate.joint.types import CellFit, Evidence, SearchResult
-from d3s.runtime.scratch import Scratch
+from oracle import ORACLE, OURS
 
 LENSES = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1)
-BOTH = pytest.mark.parametrize(
-    "backend", [numba_backend(Scratch()), numpy_backend()], ids=["compiled", "plain"]
-)
+BOTH = pytest.mark.parametrize("ops", [OURS, ORACLE], ids=["compiled", "plain"])
 CELLS = (40, 60)
 NOISE = 1e-4  # variance
 
@@ -53,13 +49,13 @@ class Case:
 
     @property
     def arguments(self):
-        """Arguments of `gather_evidence` and `judge_cells` but for the back-end."""
+        """Arguments of `gather_evidence` and `judge_cells` but for the memory."""
         found = SearchResult(self.step, self.margin, self.step.astype(np.int16))
         return self.view, self.noise, self.fit, found, self.plan
 
 
-def _evidence(case: Case, backend) -> Evidence:
-    return Evidence(*(np.array(part) for part in gather_evidence(*case.arguments, backend)))
+def _evidence(case: Case, ops) -> Evidence:
+    return Evidence(*(np.array(part) for part in ops.run(gather_evidence, *case.arguments)))
 
 
 PLANS = pytest.mark.parametrize(
@@ -80,110 +76,46 @@ def test_engine_and_oracle_agree(plan):
     misfit = 10 ** rng.uniform(-1, 2, CELLS).astype(np.float32)
     case.fit = case.fit._replace(disparity_px=moved, misfit=misfit)
     case.view[10:30, 10:30] *= np.float32(0.02)
-    ours, theirs = (
-        gather_evidence(*case.arguments, backend)
-        for backend in (numba_backend(Scratch()), numpy_backend())
-    )
+    ours, theirs = (ops.run(gather_evidence, *case.arguments) for ops in (OURS, ORACLE))
     for name, one, other in zip(Evidence._fields, ours, theirs, strict=True):
         assert one.shape == CELLS, name
         assert one.dtype == np.float32, name
         close = np.isclose(one, other, rtol=1e-5, atol=1e-5)
         # A ridge may be one but for rounding.
         assert close.mean() > (0.99 if name in ("gap_px", "nearest_px") else 0.9999), name
-    ours, theirs = (
-        judge_cells(*case.arguments, backend)
-        for backend in (numba_backend(Scratch()), numpy_backend())
-    )
+    ours, theirs = (ops.run(judge_cells, *case.arguments) for ops in (OURS, ORACLE))
     assert np.isclose(ours.wrong, theirs.wrong, rtol=1e-4).mean() > 0.99
     assert ((ours.wrong >= 0) & (ours.wrong <= 1)).all()
 
 
 @BOTH
-@PLANS
-def test_one_surface_by_hand(backend, plan):
-    evidence = _evidence(Case(plan), backend)
-    np.testing.assert_allclose(evidence.margin, 0.5)
-    np.testing.assert_allclose(evidence.least, 0.5)
-    np.testing.assert_allclose(evidence.misfit, 1)
-    np.testing.assert_allclose(evidence.move, 0, atol=1e-6)
-    # No step anywhere: as far as the reach, in pixels.
-    np.testing.assert_allclose(evidence.step_px, _REACH * plan.cell_px)
-    # White texture has ridges everywhere.
-    assert np.median(evidence.gap_px) <= 4 * plan.cell_px
-    assert np.median(evidence.nearest_px) <= 2 * plan.cell_px
-
-
-@BOTH
-def test_distance_to_a_step_by_hand(backend):
-    case = Case(_plan())
-    case.step[:, 30:] += np.float32(0.7)
-    assert (_evidence(case, backend).step_px == _REACH).all()
-    case.step[:, 30:] += np.float32(0.3)
-    # The cells on both sides of the step are at it.
-    expected = np.where(np.arange(60) < 30, 29 - np.arange(60), np.arange(60) - 30)
-    np.testing.assert_allclose(_evidence(case, backend).step_px, np.tile(expected, (40, 1)))
-    # Upright too.
-    case = Case(_plan())
-    case.step[20:] -= np.float32(2)
-    expected = np.where(np.arange(40) < 20, 19 - np.arange(40), np.arange(40) - 20)
-    np.testing.assert_allclose(_evidence(case, backend).step_px[:, 7], expected)
-
-
-@BOTH
-def test_distances_are_in_pixels_of_the_frame(backend):
-    case = Case(_plan(LENSES))
-    case.step[:, 30:] += np.float32(3)
-    assert _evidence(case, backend).step_px[20, 40] == 2 * 10
-
-
-@BOTH
-def test_least_margin_by_hand(backend):
-    case = Case(_plan())
-    case.margin[20, 30] = 0.1
-    least = _evidence(case, backend).least
-    expected = np.full(CELLS, 0.5)
-    expected[17:24, 27:34] = 0.1
-    np.testing.assert_allclose(least, expected)
-
-
-@BOTH
-def test_moves_are_in_pixels_of_the_search(backend):
-    case = Case(_plan(LENSES))
-    case.fit.disparity_px[3, 4] += np.float32(0.5)
-    case.fit.disparity_px[5, 6] -= np.float32(1)
-    move = _evidence(case, backend).move
-    assert move[3, 4] == pytest.approx(0.25, abs=1e-5)
-    assert move[5, 6] == pytest.approx(0.5, abs=1e-5)
-
-
-@BOTH
 @pytest.mark.parametrize("plan", [_plan(), _plan(LENSES)], ids=["sharp", "lenses"])
-def test_noise_is_no_texture(backend, plan):
+def test_noise_is_no_texture(ops, plan):
     # Noise alone, smoothed and shrunk as the method does it, and its variance.
     cells, side = CELLS, plan.cell_px
     rng = np.random.default_rng(3)
     frame = np.sqrt(NOISE) * rng.normal(size=(side * cells[0], side * cells[1]))
     case = Case(plan)
-    case.view = backend.prefilter.smooth(frame.astype(np.float32), plan.smoothing_px[side], side)
-    evidence = _evidence(case, backend)
+    case.view = ops.smooth(frame.astype(np.float32), plan.smoothing_px[side], side)
+    evidence = _evidence(case, ops)
     assert (evidence.nearest_px == _REACH * side).mean() > 0.999
     # A tenth of that variance, and there is texture.
     case.noise /= np.float32(10)
-    assert (_evidence(case, backend).nearest_px == _REACH * side).mean() < 0.5
+    assert (_evidence(case, ops).nearest_px == _REACH * side).mean() < 0.5
 
 
 @BOTH
-def test_beside_texture_is_not_between_texture(backend):
+def test_beside_texture_is_not_between_texture(ops):
     # A textured square before a plain wall, to which the search has carried its depth.
     case = Case(_plan(LENSES))
     case.view[:] = 0
     rng = np.random.default_rng(4)
     case.view[12:28, 20:40] = rng.normal(scale=0.2, size=(16, 20))
-    evidence = _evidence(case, backend)
+    evidence = _evidence(case, ops)
     within, beside = evidence.gap_px[16:24, 24:36], evidence.gap_px[16:24, 44:56]
     assert (within < 10).mean() > 0.9
     assert (beside == 2 * _REACH).all()
-    trust = judge_cells(*case.arguments, backend)
+    trust = ops.run(judge_cells, *case.arguments)
     assert np.median(trust.wrong[16:24, 44:56]) > 2 * np.median(trust.wrong[16:24, 24:36])
     # The distance to the texture is that to the square, 2 px a cell.
     assert trust.carried_px[20, 50] == pytest.approx(2 * 11, abs=4)
@@ -191,21 +123,21 @@ def test_beside_texture_is_not_between_texture(backend):
 
 
 @BOTH
-def test_the_model_is_that_of_the_camera(backend):
+def test_the_model_is_that_of_the_camera(ops):
     for plan, model in ((_plan(), SHARP_MODEL), (_plan(LENSES), DEFOCUSED_MODEL)):
         case = Case(plan)
-        evidence = gather_evidence(*case.arguments, backend)
-        trust = judge_cells(*case.arguments, backend)
-        np.testing.assert_array_equal(trust.wrong, backend.support.probability(evidence, model))
+        evidence = ops.run(gather_evidence, *case.arguments)
+        trust = ops.run(judge_cells, *case.arguments)
+        np.testing.assert_array_equal(trust.wrong, ops.probability(evidence, model))
         np.testing.assert_array_equal(trust.carried_px, evidence.nearest_px)
 
 
 @BOTH
-def test_doubt_grows_with_each_kind_of_evidence(backend):
+def test_doubt_grows_with_each_kind_of_evidence(ops):
     def wrong(change) -> float:
         case = Case(_plan(LENSES))
         change(case)
-        return float(judge_cells(*case.arguments, backend).wrong[20, 28])
+        return float(ops.run(judge_cells, *case.arguments).wrong[20, 28])
 
     def low_margin(case):
         case.margin[:] = 0.05
@@ -226,29 +158,3 @@ def test_doubt_grows_with_each_kind_of_evidence(backend):
 
 
 # Threads and memory -------------------------------------------------------------------------------
-
-
-def _everything(memory: Scratch) -> list[bytes]:
-    case = Case(_plan(LENSES, scale=4))
-    backend = numba_backend(memory)
-    evidence = gather_evidence(*case.arguments, backend)
-    return [part.tobytes() for part in (*evidence, *judge_cells(*case.arguments, backend)[:2])]
-
-
-def test_same_bytes_whatever_the_threads(monkeypatch):
-    results = []
-    for threads in ("1", "2", "5"):
-        monkeypatch.setenv("D3S_THREADS", threads)
-        results.append(_everything(Scratch()))
-    assert results[0] == results[1] == results[2]
-
-
-def test_same_bytes_whatever_was_in_the_memory():
-    memory = Scratch()
-    with memory.part():
-        expected = _everything(memory)
-    for dirt in (0, 127, 255):
-        for block in memory._blocks:
-            block[:] = dirt
-        with memory.part():
-            assert _everything(memory) == expected

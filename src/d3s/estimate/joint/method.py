@@ -18,22 +18,27 @@ import numpy as np
 
 from d3s.estimate.clipping import clipped
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.joint.backend import Backend
+from d3s.estimate.flags import Flag
 from d3s.estimate.joint.balance import balance_contrast
-from d3s.estimate.joint.confidence import depth_and_confidence
-from d3s.estimate.joint.holes import Holes
-from d3s.estimate.joint.numba_backend import numba_backend
+from d3s.estimate.joint.kernels import confidence, filters, prefilter
 from d3s.estimate.joint.plan import Plan, make_plan
-from d3s.estimate.joint.refine import Unseen, Views, refine
+from d3s.estimate.joint.refine import Holes, Views, refine
 from d3s.estimate.joint.rows import measure_rows
 from d3s.estimate.joint.search import search
 from d3s.estimate.joint.trust import judge_cells
-from d3s.estimate.joint.types import Array, CellFit, DepthPlanes, SearchResult, Trust
+from d3s.estimate.joint.types import (
+    Array,
+    CellFit,
+    ConfidenceParameters,
+    DepthPlanes,
+    SearchResult,
+    Trust,
+)
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import JointOptions
 from d3s.rig import Calibration, Rig
 from d3s.runtime.parallel import run_together
-from d3s.runtime.scratch import borrow_scratch
+from d3s.runtime.scratch import Scratch, borrow_scratch
 from d3s.types import Image, Mask
 
 __all__ = ["JointOptions", "estimate_joint"]
@@ -43,6 +48,28 @@ _NOISE_HALF = 7  # half side of the noise window in cells: a thousand pixels giv
 # From the tuning textures at 1 and 2 m.
 _COLUMN_ROWS = 8.0
 _MANY = 20_000  # cells that suffice for a median over the frame
+
+# Sigma at which the confidence is a half, in pixels: for a camera with lenses, whose fits rest on
+# large windows, and for a sharp pair. With lenses also this factor times the squared disparity, if
+# that is larger: near points are blurred, and an error of a pixel is a small error of their depth.
+# The factor times f B is a length, 7 mm for the prototype, that grows with the camera.
+
+_DEFOCUSED_SIGMA_PX, _SHARP_SIGMA_PX, _SIGMA_PER_PX = 0.09, 1.0, 3e-4
+# Probability of being wrong at which the confidence is a half, for a camera with lenses and for a
+# sharp pair.
+_DEFOCUSED_WRONG, _SHARP_WRONG = 0.06, 0.115
+# Variance of a wrong disparity, in square pixels, and the probability that every good cell has.
+_WRONG_PX2 = 1.5
+_DEFOCUSED_HARMLESS, _SHARP_HARMLESS = 0.01, 0.0
+# Correlation beyond chance below which a window counts as without texture.
+_MIN_CORRELATION = 0.05
+# Largest residual of 3 x 3 cells over what noise and lenses explain. Smaller ones count in the
+# probability of being wrong.
+_MAX_MISFIT = 30.0
+# Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
+_MIN_MARGIN = 0.02
+# Share by which a depth may exceed the ends of the range.
+_RANGE_SHARE = 0.005
 
 
 class JointResult(NamedTuple):
@@ -68,7 +95,7 @@ def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -
         Options of the method.
     """
     with borrow_scratch() as memory:
-        result = run_joint(left, right, rig, options, numba_backend(memory))
+        result = run_joint(left, right, rig, options, memory)
     return as_depth_map(result, rig, options)
 
 
@@ -98,9 +125,9 @@ def as_depth_map(result: JointResult, rig: Rig, options: JointOptions) -> DepthM
 
 
 def run_joint(
-    left: Image, right: Image, rig: Rig, options: JointOptions, backend: Backend
+    left: Image, right: Image, rig: Rig, options: JointOptions, memory: Scratch
 ) -> JointResult:
-    """Run all stages of the method on a back-end.
+    """Run all stages of the method.
 
     Parameters
     ----------
@@ -110,46 +137,49 @@ def run_joint(
         The camera.
     options
         Options of the method.
-    backend
-        Operations on images: `numba_backend(memory)` or, in tests, `numpy_backend()`.
+    memory
+        Where intermediate images live.
     """
     clock = _Clock()
     shape = left.shape[0], left.shape[1]
     known_sigma_px = rig.rectification_sigma_px(options.calibration_age_days)
     field = LensField.of(rig, shape)
     plan = make_plan(rig.optics, options, shape, field, known_sigma_px)
-    unseen = _unseen(left, right)
-    views = backend.prefilter.centre(left, right)
-    noise = _noise(views, plan, backend)
-    levels = _levels(views, plan, backend)
+    holes = _holes(left, right)
+    views = prefilter.centre(memory, left, right)
+    noise = _noise(views, plan, memory)
+    levels = _levels(views, plan, memory)
     noise = _with_calibrated(noise, left, views[0], levels[plan.cell_px], rig.calibration)
     clock.stop("prefilter")
     # Sharp views are searched as they are: smoothing would blur fine structure across edges.
     # Defocused views have none, and order and slope of single pixels would be those of noise.
     searched = views if plan.is_sharp and plan.search_scale == 1 else levels[plan.search_scale]
-    found = search(searched, noise, plan, backend)
+    found = search(searched, noise, plan, memory)
     start_px = (found.step + found.step.dtype.type(plan.shifts[0])) * plan.search_scale
     if plan.search_scale > plan.cell_px:
-        start_px = backend.refine.double(start_px, (noise.shape[0], noise.shape[1]))
+        start_px = filters.double(memory, start_px, (noise.shape[0], noise.shape[1]))
     clock.stop("search")
     rows_px = measure_rows(levels, start_px, plan)
     balanced = balance_contrast(levels, start_px, plan)
-    fit = refine(balanced, start_px, noise, unseen, plan, backend, rows_px)
+    fit = refine(balanced, start_px, noise, holes, plan, memory, rows_px)
     clock.stop("refine")
-    trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, backend)
+    trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, memory)
     clock.stop("trust")
-    planes = depth_and_confidence(fit, found, trust, shape, plan, backend)
+    planes = depth_and_confidence(fit, found, trust, shape, plan, memory)
     clock.stop("confidence")
     return JointResult(planes, fit, found, trust, clock.times_s)
 
 
-def _unseen(left: Image, right: Image) -> Unseen:
-    """Find missing and clipped pixels of both views, in one thread per view."""
+def _holes(left: Image, right: Image) -> list[tuple[Flag, Holes]]:
+    """Find missing and clipped pixels of both views, by flag, in one thread per view."""
     masks = run_together(
         *(lambda view=view: (_missing(view), clipped(view)) for view in (left, right))
     )
-    missing, at_limits = zip(*masks, strict=True)
-    return Unseen(Holes(*missing), Holes(*at_limits))
+    flags = (Flag.INVALID_INPUT, Flag.SATURATED)
+    found = [
+        (flag, Holes(*pair)) for flag, pair in zip(flags, zip(*masks, strict=True), strict=True)
+    ]
+    return [(flag, holes) for flag, holes in found if holes.exist]
 
 
 def _missing(view: Image) -> Mask:
@@ -158,13 +188,13 @@ def _missing(view: Image) -> Mask:
     return np.isnan(view) if np.isnan(view.min()) else np.zeros((0, 0), dtype=np.bool_)
 
 
-def _noise(views: Views, plan: Plan, backend: Backend) -> Array:
+def _noise(views: Views, plan: Plan, memory: Scratch) -> Array:
     """Return the variance of white noise around each cell, an upper bound in fine texture."""
-    left, right = (backend.prefilter.noise_variance(view, _NOISE_HALF) for view in views)
+    left, right = (prefilter.noise_variance(memory, view, _NOISE_HALF) for view in views)
     left += right
     left *= left.dtype.type(0.5)
     shape = views[0].shape[0], views[0].shape[1]
-    return backend.refine.double(left, shape) if plan.cell_px == 1 else left
+    return filters.double(memory, left, shape) if plan.cell_px == 1 else left
 
 
 def _with_calibrated(
@@ -196,16 +226,71 @@ def _with_calibrated(
     return np.asarray(np.maximum(noise, calibrated.astype(noise.dtype)) + columns)
 
 
-def _levels(views: Views, plan: Plan, backend: Backend) -> dict[int, Views]:
+def _levels(views: Views, plan: Plan, memory: Scratch) -> dict[int, Views]:
     """Smooth and shrink both views to each scale; the coarsest from the one before."""
     levels: dict[int, Views] = {}
     for scale, sigma in plan.smoothing_px.items():
         source, before = (levels[2], plan.smoothing_px[2]) if scale == 4 else (views, 0.0)
         further = float(np.sqrt(sigma**2 - before**2)) / (2 if scale == 4 else 1)
         step = 1 if scale == 1 else 2
-        left, right = (backend.prefilter.smooth(view, further, step) for view in source)
+        left, right = (prefilter.smooth(memory, view, further, step) for view in source)
         levels[scale] = left, right
     return levels
+
+
+def depth_and_confidence(
+    fit: CellFit,
+    found: SearchResult,
+    trust: Trust,
+    shape: tuple[int, int],
+    plan: Plan,
+    memory: Scratch,
+) -> DepthPlanes:
+    """Turn the fit of the cells into depth, sigma, confidence and flags of the pixels.
+
+    Parameters
+    ----------
+    fit
+        Fit of each cell of the frame.
+    found
+        Result of the search.
+    trust
+        Probability of each cell that its disparity is wrong, and its distance to texture.
+    shape
+        Rows and columns of the frame.
+    plan
+        Camera and options.
+    memory
+        Where intermediate images live.
+    """
+    flags = confidence.search_flags(memory, found, plan.shifts.size, _MIN_MARGIN)
+    if plan.search_scale > plan.cell_px:
+        rows, cols = fit.flags.shape
+        flags = np.ascontiguousarray(flags.repeat(2, 0).repeat(2, 1)[:rows, :cols])
+    return confidence.depth_planes(memory, fit, trust, flags, confidence_parameters(shape, plan))
+
+
+def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParameters:
+    """Return the parameters of depth and confidence for a frame of (rows, cols)."""
+    is_sharp = plan.is_sharp
+    return ConfidenceParameters(
+        frame_shape=shape,
+        cell_side=plan.cell_px,
+        per_dpt_px=plan.model.per_dpt_px,
+        offset_px=plan.model.offset_px,
+        calibration=plan.calibration,
+        nearest_m=plan.depth_range_m[0] * (1 - _RANGE_SHARE),
+        farthest_m=plan.depth_range_m[1] * (1 + _RANGE_SHARE),
+        min_confidence=plan.options.min_confidence,
+        wrong_at_half_confidence=_SHARP_WRONG if is_sharp else _DEFOCUSED_WRONG,
+        sigma_at_half_confidence_px=_SHARP_SIGMA_PX if is_sharp else _DEFOCUSED_SIGMA_PX,
+        sigma_at_half_confidence_per_px=0.0 if is_sharp else _SIGMA_PER_PX,
+        wrong_variance_px2=_WRONG_PX2,
+        harmless_wrong=_SHARP_HARMLESS if is_sharp else _DEFOCUSED_HARMLESS,
+        max_carried_px=float(plan.windows_px[0]),
+        min_correlation=_MIN_CORRELATION,
+        max_misfit=_MAX_MISFIT,
+    )
 
 
 def _stride(shape: tuple[int, ...], count: int) -> int:

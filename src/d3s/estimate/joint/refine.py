@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.backend import Backend
-from d3s.estimate.joint.field import BlurPlane
-from d3s.estimate.joint.holes import Holes
+from d3s.estimate.joint.kernels import cells, filters, grids, lenses, surfaces, windows
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.smoothing import (
     cell_taps,
@@ -25,7 +23,8 @@ from d3s.estimate.joint.smoothing import (
     energy_share,
     noise_gains,
 )
-from d3s.estimate.joint.types import Array, CellFit, Counts, FitParameters, SurfaceLimits
+from d3s.estimate.joint.types import Array, BlurPlane, CellFit, Counts, FitParameters, SurfaceLimits
+from d3s.runtime.scratch import Scratch
 from d3s.types import Mask
 
 Views = tuple[Array, Array]
@@ -59,20 +58,45 @@ _SPECK_ROUNDS = 2
 _BLURRED_MOVES = 2.0
 
 
-class Unseen(NamedTuple):
-    """Pixels of the views without an intensity."""
+class Holes(NamedTuple):
+    """Pixels of both views without an intensity; an empty mask stands for a view without any."""
 
-    missing: Holes
-    clipped: Holes
+    left: Mask
+    right: Mask
+
+    @property
+    def exist(self) -> bool:
+        """Whether either view has holes."""
+        return bool(self.left.any() or self.right.any())
+
+    def distance(self, disparity_px: Array, cell_px: int) -> Array:
+        """Return the chessboard distance from each cell, or its match, to a hole, in cells."""
+        shape = disparity_px.shape[0], disparity_px.shape[1]
+        left, right = (_hole_distance(mask, cell_px, shape) for mask in self)
+        rows, cols = shape
+        matches = np.rint(np.arange(cols) - np.clip(disparity_px / cell_px, -cols, cols))
+        columns = np.clip(matches, 0, cols - 1).astype(np.int64)
+        return np.minimum(left, right[np.arange(rows)[:, None], columns])
+
+
+def _hole_distance(mask: Mask, cell_px: int, shape: tuple[int, int]) -> Array:
+    if not mask.any():
+        return np.full(shape, np.inf, dtype=np.float32)
+    import cv2  # imported here: slow to load, and most pictures have no holes
+
+    padded = np.pad(mask, [(0, -size % cell_px) for size in mask.shape])
+    cells = padded.reshape(shape[0], cell_px, shape[1], cell_px).any(axis=(1, 3))
+    free = np.logical_not(cells).astype(np.uint8)
+    return np.asarray(cv2.distanceTransform(free, cv2.DIST_C, 3))
 
 
 def refine(
     levels: dict[int, Views],
     start_px: Array,
     noise: Array,
-    unseen: Unseen,
+    holes: list[tuple[Flag, Holes]],
     plan: Plan,
-    backend: Backend,
+    memory: Scratch,
     rows_px: Array | None = None,
 ) -> CellFit:
     """Fit the disparity of each cell of the frame.
@@ -85,58 +109,56 @@ def refine(
         Disparity of each cell to start from, in pixels of the frame.
     noise
         Variance of one view's white noise around each cell.
-    unseen
-        Missing and clipped pixels.
+    holes
+        Missing and clipped pixels, by the flag that stands for them.
     plan
         Camera and options.
-    backend
-        Operations on images.
+    memory
+        Where intermediate images live.
     rows_px
         Rows by which the right view lies lower at each cell, in pixels of the frame; None for 0.
     """
-    operations = backend.refine
     field = plan.blur_field
     if field is None:
-        scales = operations.coarsest_scales(start_px, plan.finer_px)
+        scales = grids.scales_by_disparity(memory, start_px, plan.finer_px)
     else:
         limits = plan.scale_limits
-        scales = backend.field.coarsest_scales(start_px, field, plan.cell_px, limits)
-    holes = [(flag, holes) for flag, holes in _flagged(unseen) if holes.exist]
+        scales = lenses.scales_by_blur(memory, start_px, field, plan.cell_px, limits)
     parts: dict[int, CellFit] = {}
     for scale in sorted(levels, reverse=True):
         parameters = fit_parameters(levels[scale][0].shape, scale, plan)
         is_coarse = scale * parameters.cell_side > plan.cell_px
-        own = operations.select_cells(scales, scale, scale, is_coarse=is_coarse)
+        own = grids.select_cells(memory, scales, scale, scale, is_coarse=is_coarse)
         # The coarsest scale serves its own cells only; the next one also finds a start for the
         # finest.
         served = (
             own
             if scale == max(levels)
-            else operations.select_cells(scales, 1, scale, is_coarse=is_coarse)
+            else grids.select_cells(memory, scales, 1, scale, is_coarse=is_coarse)
         )
         if not served.any():
             continue
-        begin = operations.halve(start_px) if is_coarse else start_px
+        begin = filters.halve(memory, start_px) if is_coarse else start_px
         if field is not None and scale == 4:
-            begin = _without_specks(begin, own, backend)
-        lower = rows_px if rows_px is None or not is_coarse else operations.halve(rows_px)
-        level = _Level(levels[scale], scale, parameters, begin, holes, plan, backend, lower)
+            begin = _without_specks(begin, own, memory)
+        lower = rows_px if rows_px is None or not is_coarse else filters.halve(memory, rows_px)
+        level = _Level(levels[scale], scale, parameters, begin, holes, plan, memory, lower)
         is_last = bool(own.any())
         rounds = plan.options.rounds - (scale == 1 < max(levels))
         level.move(served, max(rounds, 1) - is_last)
         if scale > 1:
-            start_px = operations.merge_coarse(
-                start_px, level.disparity_px, scales, scale, plan.max_move_px
+            start_px = grids.merge_coarse(
+                memory, start_px, level.disparity_px, scales, scale, plan.max_move_px
             )
         if is_last:
-            noise_here = operations.halve(noise) if is_coarse else noise
+            noise_here = filters.halve(memory, noise) if is_coarse else noise
             part = level.fit(noise_here, own)
             cell_px = scale * parameters.cell_side
-            parts[scale] = _without_remaining(part, cell_px, scale, plan, backend)
-    return operations.join_scales(parts, scales)
+            parts[scale] = _without_remaining(part, cell_px, scale, plan, memory)
+    return grids.join_scales(memory, parts, scales)
 
 
-def _without_specks(disparity_px: Array, wanted: Mask, backend: Backend) -> Array:
+def _without_specks(disparity_px: Array, wanted: Mask, memory: Scratch) -> Array:
     """Return the disparities of wanted cells as medians over their neighbours.
 
     Where the blur of the views differs much, the search is off by a pixel here and there. Nothing
@@ -144,18 +166,18 @@ def _without_specks(disparity_px: Array, wanted: Mask, backend: Backend) -> Arra
     """
     median = disparity_px
     for _ in range(_SPECK_ROUNDS):
-        median = backend.search.median_3x3(median)
+        median = filters.median_3x3(memory, median)
     return np.where(wanted, median, disparity_px)
 
 
 def _without_remaining(
-    part: CellFit, cell_px: int, scale: int, plan: Plan, backend: Backend
+    part: CellFit, cell_px: int, scale: int, plan: Plan, memory: Scratch
 ) -> CellFit:
     """Subtract the disparity that lenses add."""
     field = plan.field
     if field is None or not field.changes_disparity:
         return part
-    added_px = backend.field.remaining_disparity(part.disparity_px, field, cell_px, scale)
+    added_px = lenses.remaining_disparity(memory, part.disparity_px, field, cell_px, scale)
     return part._replace(disparity_px=part.disparity_px - added_px)
 
 
@@ -170,11 +192,11 @@ class _Level:
         begin_px: Array,
         holes: list[tuple[Flag, Holes]],
         plan: Plan,
-        backend: Backend,
+        memory: Scratch,
         lower_px: Array | None,
     ) -> None:
         self._views, self._scale, self._parameters = views, scale, parameters
-        self._plan, self._operations, self._field = plan, backend.refine, backend.field
+        self._plan, self._memory = plan, memory
         self._disparity = begin_px * begin_px.dtype.type(1 / scale)  # in pixels of the scale
         self._anchor = self._disparity
         self._lower_px = lower_px  # rows by which the right view lies lower
@@ -192,7 +214,8 @@ class _Level:
         """Improve the disparities of the wanted cells, in so many rounds of least squares."""
         for _ in range(rounds):
             sums = self._sums(wanted, self._blur())
-            self._disparity = self._operations.update_disparity(
+            self._disparity = windows.update_disparity(
+                self._memory,
                 sums,
                 self._disparity,
                 self._anchor,
@@ -210,12 +233,13 @@ class _Level:
             # Sigma needs the residual that is left after the last move. At the coarser scales the
             # disparities have moved before.
             start = self._disparity
-            self._disparity = self._operations.update_disparity(
-                sums, start, self._anchor, self._usable_windows(), wanted, parameters
+            self._disparity = windows.update_disparity(
+                self._memory, sums, start, self._anchor, self._usable_windows(), wanted, parameters
             )
-            sums = self._operations.shift_sums(sums, start, self._disparity)
+            sums = cells.shift_sums(self._memory, sums, start, self._disparity)
         noise_here = noise * noise.dtype.type(1 / scale**2)
-        fit = self._operations.fit_windows(
+        fit = windows.fit_windows(
+            self._memory,
             sums,
             self._disparity,
             self._anchor,
@@ -225,7 +249,7 @@ class _Level:
             parameters,
             blur,
         )
-        part = self._operations.correct_slopes(fit, parameters, scale)
+        part = surfaces.correct_slopes(self._memory, fit, parameters, scale)
         halves = np.array(parameters.window_halves)[fit.window]
         for flag, distance in self._hole_distances:
             part.flags[distance <= halves + self._smoothing_reach] |= np.uint16(flag)
@@ -239,14 +263,14 @@ class _Level:
         if field is None:
             return None
         side = self._parameters.cell_side
-        planes = self._field.blur_differences(self._disparity, field, self._scale, side)
+        planes = lenses.blur_differences(self._memory, self._disparity, field, self._scale, side)
         if lower_px is not None:
             planes[BlurPlane.HIGHER] = lower_px * lower_px.dtype.type(-1 / self._scale)
         return planes
 
     def _sums(self, wanted: Mask, blur: Array | None) -> Array:
-        return self._operations.sum_cells(
-            *self._views, self._disparity, wanted, self._parameters, blur
+        return cells.sum_cells(
+            self._memory, *self._views, self._disparity, wanted, self._parameters, blur
         )
 
     def _usable_windows(self) -> Counts:
@@ -255,7 +279,9 @@ class _Level:
             scale = self._scale
             zero = self._plan.model.offset_px / scale
             limits = SurfaceLimits(_STEP_PX / scale, _STEP_SHARE, zero)
-            self._usable = self._operations.count_usable(self._disparity, self._parameters, limits)
+            self._usable = surfaces.count_usable(
+                self._memory, self._disparity, self._parameters, limits
+            )
             for _, distance in self._hole_distances:
                 for place, half in enumerate(self._parameters.window_halves[1:], start=1):
                     is_near = distance <= half + self._smoothing_reach
@@ -303,7 +329,3 @@ def fit_parameters(shape: tuple[int, ...], scale: int, plan: Plan) -> FitParamet
         energy_share=tuple(energy_share(smoothing, side) for side in sides),
         chance_correlation=tuple(chance_correlation(side**2 / gains.area_px) for side in sides),
     )
-
-
-def _flagged(unseen: Unseen) -> list[tuple[Flag, Holes]]:
-    return [(Flag.INVALID_INPUT, unseen.missing), (Flag.SATURATED, unseen.clipped)]

@@ -4,18 +4,25 @@ The cost of a shift compares order and slope of the brightness, not the brightne
 views of unlike exposure, contrast or shading match too. Paths from four sides carry the decision to
 pixels whose own window does not suffice (Hirschmüller, "Stereo processing by semiglobal matching
 and mutual information", PAMI 2008); steps in depth cost less where the left view has an edge.
+
+Paths add up the smallest preference, such as that for a period of a fence or of bricks that happens
+to be nearer to a whole shift, until it looks like certainty. So repetition is judged by the
+matching costs themselves: over a block, their mean at each distance from the chosen shift. Noise
+makes single costs low by chance, but not a mean over a block.
 """
 
 from math import isqrt
 
 import numpy as np
 
-from d3s.estimate.joint.backend import Backend
+from d3s.estimate.joint.kernels import costs, filters, paths, prefilter
 from d3s.estimate.joint.plan import Plan
-from d3s.estimate.joint.repetition import BLOCK, STRIDE, find_repetition
-from d3s.estimate.joint.types import MAX_PENALTY, Array, SearchResult
+from d3s.estimate.joint.types import MAX_PENALTY, Array, Indices, SearchResult
 
 # In units of the matching cost. Tuned on real stereo pairs and on the tuning textures.
+from d3s.runtime.scratch import Scratch
+from d3s.types import Mask
+
 _SMALL_STEP = 83.0  # penalty of neighbours one shift apart
 _LARGE_STEP = 550.0  # penalty of neighbours further apart
 _LEAST_LARGE = 1.1  # smallest penalty of these, at edges, over the small one
@@ -30,8 +37,19 @@ _MAX_SMOOTHING_PX, _MIN_SMOOTHING_PX = 1.0, 0.3
 _MARGIN_HALF = 2  # half side of the mean of margins
 _MANY = 20_000  # pixels that suffice for a standard deviation
 
+BLOCK = 24  # side of a block of repetition in pixels of the search
+STRIDE = 4  # every fourth pixel in both directions: costs are means over 3 x 3 pixels
+# Least mean cost of other shifts beyond that of the chosen one, in units of the matching cost: on
+# plain walls no shift costs less than others.
+_MIN_CONTRAST = 40.0
+# A repetition costs more than the chosen shift by less than this share of what other shifts do: for
+# waves 0.05 or less, for nearly all blocks of other textures 0.3 or more.
+_MAX_SHARE = 0.1
+# Share of a block's pixels that must have a cost at a distance.
+_MIN_COUNT = 0.5
 
-def search(views: tuple[Array, Array], noise: Array, plan: Plan, backend: Backend) -> SearchResult:
+
+def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch) -> SearchResult:
     """Find the best shift of each pixel of the search scale.
 
     Parameters
@@ -42,39 +60,38 @@ def search(views: tuple[Array, Array], noise: Array, plan: Plan, backend: Backen
         Variance of one view's white noise around each cell.
     plan
         Shifts and options.
-    backend
-        Operations on images.
+    memory
+        Where intermediate images live.
     """
-    operations = backend.search
-    left, right = _smoothed(views, noise, plan, backend)
+    left, right = _smoothed(views, noise, plan, memory)
     first_shift = int(plan.shifts[0])
     contrasts = _contrast(left), _contrast(right)
     scales = tuple(1 / (_SLOPE_SHARE * contrast) if contrast > 0 else 0.0 for contrast in contrasts)
-    costs = operations.matching_costs(
-        left, right, first_shift, plan.shifts.size, (scales[0], scales[1])
+    volume = costs.matching_costs(
+        memory, left, right, first_shift, plan.shifts.size, (scales[0], scales[1])
     )
     small, large = (
         min(plan.options.smoothness * step, MAX_PENALTY) for step in (_SMALL_STEP, _LARGE_STEP)
     )
     unit = _EDGE_SHARE * contrasts[0] or 1.0
     least = min(_LEAST_LARGE * small, MAX_PENALTY)
-    penalties = operations.step_penalties(left, large, least, unit)
-    paths = operations.aggregate_paths(costs, plan.allowed, round(small), penalties)
-    margin = operations.local_mean(paths.margin, _MARGIN_HALF)
-    aligned = operations.aligned_costs(costs, paths.lowest, plan.allowed, BLOCK, STRIDE)
+    penalties = paths.step_penalties(memory, left, large, least, unit)
+    best = paths.aggregate_paths(memory, volume, plan.allowed, round(small), penalties)
+    margin = filters.local_mean(memory, best.margin, _MARGIN_HALF)
+    aligned = costs.aligned_costs(memory, volume, best.lowest, plan.allowed, BLOCK, STRIDE)
     is_repeated = find_repetition(*aligned)
     if is_repeated.any():
         rows, cols = margin.shape
         margin[is_repeated.repeat(BLOCK, 0).repeat(BLOCK, 1)[:rows, :cols]] = 0
     return SearchResult(
-        operations.median_3x3(operations.median_3x3(paths.step)),
+        filters.median_3x3(memory, filters.median_3x3(memory, best.step)),
         margin,
-        operations.right_view_steps(paths, first_shift),
+        paths.right_view_steps(memory, best, first_shift),
     )
 
 
 def _smoothed(
-    views: tuple[Array, Array], noise: Array, plan: Plan, backend: Backend
+    views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch
 ) -> tuple[Array, Array]:
     """Smooth views with lenses further where noise is a large share of their contrast.
 
@@ -89,7 +106,7 @@ def _smoothed(
     sigma_px = float(np.clip((share - low) / (high - low), 0, 1)) * _MAX_SMOOTHING_PX
     if sigma_px < _MIN_SMOOTHING_PX:
         return views
-    left, right = (backend.prefilter.smooth(view, sigma_px) for view in views)
+    left, right = (prefilter.smooth(memory, view, sigma_px) for view in views)
     return left, right
 
 
@@ -97,3 +114,40 @@ def _contrast(view: Array) -> float:
     """Return the standard deviation of a view, from some of its pixels."""
     stride = max(isqrt(view.size // _MANY), 1)
     return float(np.std(view[::stride, ::stride], dtype=np.float64))
+
+
+def find_repetition(sums: Indices, counts: Indices) -> Mask:
+    """Return the blocks whose texture fits about as well at another shift.
+
+    Blocks without a second valley, as at the border, follow their neighbours.
+
+    Parameters
+    ----------
+    sums
+        Sums of costs (rows, cols, distances) of each block, from `SearchOperations.aligned_costs`.
+    counts
+        Number of costs in each sum.
+    """
+    middle = sums.shape[2] // 2
+    is_known = counts >= np.maximum(_MIN_COUNT * counts[:, :, middle, None], 1)
+    mean = sums / np.maximum(counts, 1)
+    is_other = is_known & (np.abs(np.arange(sums.shape[2]) - middle) > 1)
+    typical = (mean * is_other).sum(axis=2) / np.maximum(is_other.sum(axis=2), 1)
+    chosen = mean[:, :, middle]
+    contrast = typical - chosen
+    lowest = np.where(is_other & _valleys(mean, is_known), mean, np.inf).min(axis=2)
+    is_repeated = (contrast >= _MIN_CONTRAST) & (lowest - chosen < _MAX_SHARE * contrast)
+    return np.asarray(is_repeated | (np.isinf(lowest) & _beside(is_repeated)))
+
+
+def _valleys(mean: Array, is_known: Mask) -> Mask:
+    """Return where neither neighbour along the last axis is lower, and both are known."""
+    wide = np.pad(np.where(is_known, mean, -1), ((0, 0), (0, 0), (1, 1)), constant_values=-1)
+    middle = wide[:, :, 1:-1]
+    return np.asarray((middle <= wide[:, :, :-2]) & (middle <= wide[:, :, 2:]))
+
+
+def _beside(mask: Mask) -> Mask:
+    """Return the blocks with a neighbour in the mask, above, below or to either side."""
+    wide = np.pad(mask, 1)
+    return np.asarray(wide[2:, 1:-1] | wide[:-2, 1:-1] | wide[1:-1, 2:] | wide[1:-1, :-2])

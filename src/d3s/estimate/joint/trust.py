@@ -10,10 +10,11 @@ model combines the evidence; `benchmarks/tune_trust.py` fits it.
 
 import numpy as np
 
-from d3s.estimate.joint.backend import Backend
+from d3s.estimate.joint.kernels import filters, support
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.smoothing import difference_gain
 from d3s.estimate.joint.types import Array, CellFit, Evidence, SearchResult, Trust, TrustModel
+from d3s.runtime.scratch import Scratch
 from d3s.types import FloatArray, Mask
 
 # Squared gradient of a ridge over that of noise. Much less counts noise as texture, much more
@@ -42,7 +43,7 @@ DEFOCUSED_MODEL = TrustModel(
 
 
 def judge_cells(
-    view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, backend: Backend
+    view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, memory: Scratch
 ) -> Trust:
     """Return the probability that each disparity is wrong, and the distance to texture.
 
@@ -58,20 +59,20 @@ def judge_cells(
         Result of the search.
     plan
         Camera and options.
-    backend
-        Operations on images.
+    memory
+        Where intermediate images live.
     """
-    evidence = gather_evidence(view, noise, fit, found, plan, backend)
+    evidence = gather_evidence(view, noise, fit, found, plan, memory)
     model = SHARP_MODEL if plan.is_sharp else DEFOCUSED_MODEL
-    wrong = backend.support.probability(evidence, model)
+    wrong = support.probability(memory, evidence, model)
     if plan.is_sharp:
-        around = backend.search.local_mean(wrong, _AROUND_HALF)
+        around = filters.local_mean(memory, wrong, _AROUND_HALF)
         wrong[around > _MAX_AROUND] = 1
     return Trust(wrong, evidence.nearest_px)
 
 
 def gather_evidence(
-    view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, backend: Backend
+    view: Array, noise: Array, fit: CellFit, found: SearchResult, plan: Plan, memory: Scratch
 ) -> Evidence:
     """Return what the search and the surroundings tell about each cell.
 
@@ -86,12 +87,12 @@ def gather_evidence(
     if scale > side:
         shape = fit.flags.shape[0], fit.flags.shape[1]
         start_px, margin, least = (
-            backend.refine.double(np.ascontiguousarray(part), shape)
+            filters.double(memory, np.ascontiguousarray(part), shape)
             for part in (start_px, margin, least)
         )
     gain = difference_gain(plan.smoothing_px[side], side)
-    is_ridge = backend.support.find_ridges(view, noise, 2 * _RIDGE_FACTOR * gain)
-    gap, nearest = backend.support.support_gaps(is_ridge, start_px, _SURFACE_PX * scale, _REACH)
+    is_ridge = support.find_ridges(memory, view, noise, 2 * _RIDGE_FACTOR * gain)
+    gap, nearest = support.support_gaps(memory, is_ridge, start_px, _SURFACE_PX * scale, _REACH)
     to_px = gap.dtype.type(side)
     return Evidence(
         margin=margin,

@@ -1,4 +1,4 @@
-"""Records that the stages of the joint method and its two back-ends exchange.
+"""Records that the stages of the joint method and its compiled loops exchange.
 
 A cell is the square of 1 x 1 or 2 x 2 pixels that has one disparity. A scale is the number of frame
 pixels per pixel of a shrunk view: 1, 2 or 4. A step counts whole shifts from the first one.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from d3s.rig.variance import DisparityVariance
 
 Array = NDArray[Any]
-"""Floating-point numbers in the precision of the back-end."""
+"""Floating-point numbers in single precision."""
 Planes = NDArray[np.float32]
 """Several images (planes, rows, cols)."""
 Counts = NDArray[np.uint8]
@@ -24,11 +24,11 @@ Bits = NDArray[np.uint16]
 Steps = NDArray[np.int16]
 """Whole shifts, counted from the first one searched."""
 Real = float | np.float32
-"""A number in the precision of the back-end."""
+"""A number in single precision."""
 Costs = NDArray[np.uint8]
 """Matching costs (rows, cols, shifts), the shifts padded to a multiple of `COST_PADDING`."""
 
-# Numbers of the search that both back-ends use.
+# Numbers of the search.
 MAX_COST = 255
 CENSUS_WEIGHT = 8  # cost of a neighbour whose order differs, in units of the slope
 MAX_SLOPE = 30  # largest slope; also the largest cost of slopes is twice this
@@ -41,7 +41,7 @@ COST_PADDING = 16  # SIMD width of the compiled search
 # Added to margin and misfit before their logarithms are taken.
 SMALL_MARGIN, SMALL_MISFIT = 0.02, 0.3
 
-# Numbers of the fit that both back-ends use.
+# Numbers of the fit.
 TINY = 1e-30
 # Mean squared gradient of a window without texture: the rounding of views whose range is about 1.
 FLAT = 1e-14
@@ -119,6 +119,25 @@ class CellSum(IntEnum):
     UU = 10
 
 
+class BlurPlane(IntEnum):
+    """Planes of the difference of blur of each cell."""
+
+    XX = 0  # half the difference of the blur variances, right less left, along x
+    XY = 1
+    YY = 2
+    HIGHER = 3  # rows by which the right view lies higher
+    XX_SLOPE = 4  # derivative of the first three by the disparity
+    XY_SLOPE = 5
+    YY_SLOPE = 6
+    COMA_X = 7  # third of coma times blur variance, left less right, along x
+    COMA_Y = 8
+    EVEN = 9  # difference, alike in all directions, that passes as much noise into the residual
+
+
+COMA_NOISE = 9.5 / 20
+"""Variance that a derivative of the Laplacian makes of white noise, over that of the Laplacian."""
+
+
 class WindowFit(NamedTuple):
     """Least-squares fit of each cell at one scale; lengths in pixels of the scale."""
 
@@ -134,7 +153,7 @@ class WindowFit(NamedTuple):
 class CellFit(NamedTuple):
     """Fit of each cell of the frame; lengths in pixels of the frame.
 
-    All fields but `flags` are images that both back-ends interpolate between scales, whatever their
+    All fields but `flags` are images that are interpolated between scales, whatever their
     number: a new quantity per cell is a new field before `flags`.
     """
 
@@ -199,7 +218,7 @@ class ConfidenceParameters(NamedTuple):
 
 
 class DepthPlanes(NamedTuple):
-    """Depth, sigma, confidence and flags of each pixel, in the precision of the back-end."""
+    """Depth, sigma, confidence and flags of each pixel, in single precision."""
 
     depth_m: Array
     sigma_m: Array

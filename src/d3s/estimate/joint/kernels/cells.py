@@ -4,46 +4,135 @@ from typing import Any
 
 import numpy as np
 
-from d3s.estimate.joint.field import BlurPlane
-from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import CellSum, DefocusLine, Indices, Planes, Real
+from d3s.estimate.joint.kernels.filters import fill
+from d3s.estimate.joint.types import (
+    BlurPlane,
+    CellSum,
+    DefocusLine,
+    FitParameters,
+    Indices,
+    Planes,
+    Real,
+    window_pixels,
+)
 from d3s.runtime.compile import compiled, inlined, part
-from d3s.runtime.simd import FLOATS, load_8, splat_8, store
-from d3s.types import Image
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
+from d3s.runtime.simd import (
+    FLOATS,
+    load_8,
+    splat_8,
+    store,
+)
+from d3s.types import Image, Mask
 
 # Planes of `CellSum` as plain integers, which compile faster.
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM = (int(plane) for plane in list(CellSum)[:9])
+
+
 _XY, _HIGHER = int(BlurPlane.XY), int(BlurPlane.HIGHER)
+
+
 # Lines of a row of pixels: sub-pixel position in the spline, defocus, left view, its Laplacian and
 # slope, Laplacian of the right view's spline; then the results.
 _T, _BLUR, _LEFT, _LEFT_LAP, _LEFT_X, _RIGHT_LAP = range(6)
+
+
 _RESIDUAL, _GRADIENT, _BY_SHIFT, _MEAN, _CELL_LINES = range(6, 11)
+
+
 # With lens maps also: the factors of derivatives in the residual and in its slope, in the order of
 # `BlurPlane`, then these derivatives of the left view and of the right view's spline: second ones
 # along x, mixed and along y, the first one along y, and those of the Laplacian along x and y.
 _FACTORS, _DERIVATIVES = 9, 6
+
+
 _SECOND = 3  # of these derivatives are second ones
+
+
 _FACTOR = _CELL_LINES
+
+
 _LEFT_XX = _FACTOR + _FACTORS
+
+
 _RIGHT_XX = _LEFT_XX + _DERIVATIVES
+
+
 _FIELD_LINES = _RIGHT_XX + _DERIVATIVES
 
 
-@compiled
-def spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: Image) -> None:
-    """Correlate each row with a symmetric filter; rows are mirrored at their ends.
+_SPLINE_REACH = 10  # the spline filter falls to 2e-6 there
 
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    image
-        View (rows, cols).
-    taps
-        Filter from its centre on (taps,).
-    out
-        Result, written in place.
+
+def sum_cells(
+    memory: Scratch,
+    left: Image,
+    right: Image,
+    disparity: Image,
+    wanted: Mask,
+    parameters: FitParameters,
+    blur: Planes | None = None,
+) -> Planes:
+    """Return the sums `CellSum` over the pixels of each cell (sums, rows, cols).
+
+    At least of the cells that the windows of a wanted cell reach.
     """
+    rows, cols = disparity.shape
+    # One plane more, whose first row is zero: for windows that leave the frame.
+    out = memory.empty((len(CellSum) + 1, rows, cols))
+    out[len(CellSum), 0] = 0
+    reach = parameters.window_halves[-1] + len(parameters.cell_taps) // 2
+    first, last = _hull(wanted, reach)
+    side = parameters.cell_side
+    with memory.part():
+        spline = memory.empty(right.shape)
+        run_over_rows(_spline_coefficients, right.shape[0], right, _spline_taps(), spline)
+        line = DefocusLine(*(np.float32(number) for number in parameters.defocus))
+        run_over_rows(_sum_cells, rows, left, spline, disparity, line, side, first, last, out, blur)
+    taps = np.array(parameters.cell_taps, dtype=np.float32)
+    own = [window_pixels(size, side, (0,))[0] for size in parameters.view_shape]
+    smooth = out[CellSum.U], out[CellSum.UU]
+    run_over_rows(_smooth_squares, rows, out[CellSum.G], taps, *own, first, last, *smooth)
+    return out
+
+
+def shift_sums(memory: Scratch, sums: Planes, before: Image, after: Image) -> Planes:
+    """Return the sums as they would be at other disparities, to first order."""
+    run_over_rows(_shift_sums, before.shape[0], before, after, sums)
+    return sums
+
+
+def _hull(wanted: Mask, reach: int) -> tuple[Indices, Indices]:
+    """Return the first column near wanted cells, and the one behind the last, for each row."""
+    rows, cols = wanted.shape
+    first = wanted.argmax(axis=1)
+    first[~wanted[np.arange(rows), first]] = cols
+    last = cols - wanted[:, ::-1].argmax(axis=1)
+    last[first == cols] = 0
+    near = min(reach, rows - 1)
+    wide = np.full((2, rows + 2 * near), cols)
+    wide[0, near : near + rows], wide[1, near : near + rows] = first, -last
+    # The minimum over 2 near + 1 rows, by minima over 1, 2, 4 and so on.
+    power = 1
+    while 2 * power <= 2 * near + 1:
+        wide = np.minimum(wide[:, : wide.shape[1] - power], wide[:, power:])
+        power *= 2
+    rest = 2 * near + 1 - power
+    wide = np.minimum(wide[:, :rows], wide[:, rest : rest + rows])
+    return np.maximum(wide[0] - reach, 0), np.clip(reach - wide[1], 0, cols)
+
+
+def _spline_taps() -> Image:
+    """Return the filter from pixels to cubic spline coefficients: its pole to the distance."""
+    pole = np.sqrt(3.0) - 2.0
+    taps = np.sqrt(3.0) * pole ** np.arange(_SPLINE_REACH + 1)
+    return np.asarray(taps, dtype=np.float32)
+
+
+@compiled
+def _spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: Image) -> None:
+    """Correlate each row with a symmetric filter; rows are mirrored at their ends."""
     cols = image.shape[1]
     reach = taps.size - 1
     period = max(2 * (cols - 1), 1)
@@ -65,7 +154,7 @@ def spline_coefficients(start: int, stop: int, image: Image, taps: Image, out: I
 
 
 @compiled
-def sum_cells(
+def _sum_cells(
     start: int,
     stop: int,
     left: Image,
@@ -82,27 +171,6 @@ def sum_cells(
 
     Neighbouring cells mostly have the same whole shift: over such a run the right view is read in
     order.
-
-    Parameters
-    ----------
-    start, stop
-        Rows of cells, the last one excluded.
-    left
-        Left view (rows, cols).
-    spline
-        Spline coefficients of the right view.
-    disparity
-        Disparity of each cell, in pixels of the views.
-    defocus
-        Half the blur-variance difference over the disparity.
-    side
-        Pixels of a cell along an axis: 1 or 2.
-    firsts, lasts
-        Columns of cells to compute in each row, the last one excluded.
-    out
-        Sums (planes, rows, cols), written in place.
-    maps
-        Planes `BlurPlane` of each cell, in place of `defocus`; None for perfect lenses.
     """
     rows, cols = left.shape
     shifts = np.empty(disparity.shape[1], dtype=np.int64)
@@ -277,19 +345,7 @@ def _derivatives(image: Image, row: int, out: Image) -> None:
 
 @part
 def _laplacian_slopes(image: Image, row: int, across: Image, along: Image, out: Image) -> None:
-    """Derivatives of the Laplacian along x and y; 0 in the first and the last column.
-
-    Parameters
-    ----------
-    image
-        View.
-    row
-        Row of the view.
-    across, along
-        Second derivatives along x and y of this row.
-    out
-        Both results (2, cols), written in place.
-    """
+    """Derivatives of the Laplacian along x and y; 0 in the first and the last column."""
     rows, cols = image.shape
     half, four = np.float32(0.5), np.float32(4)
     out[:, 0] = 0
@@ -372,7 +428,7 @@ def _fold(line: Image, side: int, out: Image) -> None:
 
 
 @compiled
-def smooth_squares(
+def _smooth_squares(
     start: int,
     stop: int,
     sums: Image,
@@ -384,23 +440,7 @@ def smooth_squares(
     out: Image,
     squares: Image,
 ) -> None:
-    """Smooth the means of cells, and square them, both times the pixels; edges are repeated.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    sums
-        Plane of sums over cells.
-    taps
-        Filter, of odd length.
-    rows_px, cols_px
-        Pixels of a cell along each axis, by row and by column.
-    firsts, lasts
-        Columns of cells to compute in each row, the last one excluded.
-    out, squares
-        Smoothed sums and their squares, written in place.
-    """
+    """Smooth the means of cells, and square them, both times the pixels; edges are repeated."""
     rows, cols = sums.shape
     reach = taps.size // 2
     wide = np.empty(cols + 2 * reach, dtype=np.float32)
@@ -436,18 +476,8 @@ def smooth_squares(
 
 
 @compiled
-def shift_sums(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
-    """Shift the sums to other disparities, to first order, in place.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    before, after
-        Disparity at which the sums were taken, and the new one.
-    sums
-        Sums (planes, rows, cols), changed in place.
-    """
+def _shift_sums(start: int, stop: int, before: Image, after: Image, sums: Planes) -> None:
+    """Shift the sums to other disparities, to first order, in place."""
     two, zero = np.float32(2), np.float32(0)
     move = np.empty(before.shape[1], dtype=np.float32)
     for row in range(start, stop):

@@ -13,8 +13,14 @@ from d3s.estimate.joint.types import (
     COST_SHIFT,
     MAX_COST,
     MAX_SLOPE,
+    Array,
+    Costs,
+    Indices,
+    Steps,
 )
 from d3s.runtime.compile import compiled, inlined
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
 from d3s.runtime.simd import (
     SHORTS,
     as_uint8,
@@ -25,42 +31,70 @@ from d3s.runtime.simd import (
     splat_16,
     store,
 )
-from d3s.types import Image
+from d3s.types import Image, Mask
 
 Bytes = NDArray[np.uint8]
+
+
 Shorts = NDArray[np.int16]
 
-FEATURES = 5  # images per view: two halves of the census, slope, and its least and largest value
+
+_FEATURES = 5  # images per view: two halves of the census, slope, and its least and largest value
+
+
 _TILE = 96  # columns whose costs of the last rows stay in the first-level cache
+
+
 _TILE_ROWS = 64  # rows whose costs stay in the second-level cache
+
+
 _ROWS = 3  # rows and columns of the mean
 
 
+def matching_costs(
+    memory: Scratch,
+    left: Array,
+    right: Array,
+    first_shift: int,
+    shifts: int,
+    scales: tuple[float, float],
+) -> Costs:
+    """Return the difference of the views at each whole shift, as bytes.
+
+    It is the number of neighbours within 5 x 5 pixels whose order in brightness differs
+    (census), plus the difference of the horizontal derivatives beyond that of half a pixel
+    (Birchfield and Tomasi), mean over 3 x 3 pixels. Where a window leaves the overlap of both
+    views sideways, it is `MAX_COST`.
+    """
+    rows, cols = left.shape
+    deep = _filled(shifts)
+    costs = memory.empty((rows, cols, deep), np.uint8)
+    with memory.part():
+        parts = []
+        for view, scale, end, is_reversed, length in (
+            (left, scales[0], 1, False, cols + 2),
+            (right, scales[1], cols - first_shift, True, cols + 2 + deep),
+        ):
+            size = _FEATURES * rows * _filled(length)
+            parts.append(memory.empty((size,), np.int16))
+            run_over_rows(
+                _store_features, rows, view, np.float32(scale), end, is_reversed, parts[-1]
+            )
+        shape = rows, cols, shifts
+        run_over_rows(_matching_costs, rows, *parts, first_shift, shape, costs.reshape(-1))
+    return costs
+
+
 @compiled
-def store_features(
+def _store_features(
     start: int, stop: int, image: Image, scale: float, end: int, is_reversed: bool, out: Shorts
 ) -> None:
     """Store census and slope of each pixel of a view, padded with zeros.
 
     Column 0 goes to place `end`; the other columns follow, or precede it if the view is reversed.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    image
-        View (rows, cols).
-    scale
-        Factor on the slope, before it is limited and rounded.
-    end
-        Place of column 0 in a row of the result.
-    is_reversed
-        Whether columns go from right to left.
-    out
-        `FEATURES` images, flat, written in place.
     """
     rows, cols = image.shape
-    room = out.size // (FEATURES * rows)
+    room = out.size // (_FEATURES * rows)
     near = np.empty((5, cols + 4), dtype=np.float32)
     slope = np.empty(cols, dtype=np.float32)
     codes = np.empty((2, cols), dtype=np.int16)
@@ -73,7 +107,7 @@ def store_features(
             near[down, cols + 2] = near[down, cols + 3] = line[cols - 1]
         _census(near, codes)
         _slopes(near, np.float32(scale), slope)
-        for plane in range(FEATURES):
+        for plane in range(_FEATURES):
             first = (plane * rows + row) * room
             for place in range(first, first + room):
                 out[place] = 0
@@ -127,7 +161,7 @@ def _rounded(number: np.float32) -> np.int16:
 
 
 @compiled
-def matching_costs(
+def _matching_costs(
     start: int,
     stop: int,
     left: Shorts,
@@ -139,19 +173,6 @@ def matching_costs(
     """Matching costs: census and slopes of the two views compared, mean over 3 x 3 pixels.
 
     Tile by tile, 16 shifts at a time, down each tile; the costs of the last rows are kept.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    left, right
-        `FEATURES` images of each view, flat.
-    first_shift
-        First shift in pixels.
-    shape
-        Rows, columns and number of shifts.
-    costs
-        Costs (rows, cols, padded shifts), flat, written in place.
     """
     rows, cols, depth = shape
     deep = costs.size // (rows * cols)
@@ -196,7 +217,7 @@ def _pixel_costs(
     """Costs of single pixels for part of a row, and one column on either side, at 16 shifts."""
     rows, cols, row, k = at
     begin, end = tile
-    left_image, right_image = left.size // FEATURES, right.size // FEATURES
+    left_image, right_image = left.size // _FEATURES, right.size // _FEATURES
     first = row * (left_image // rows) + begin
     last = row * (right_image // rows) + cols + 1 - begin + k
     weight, none = splat_16(np.int16(CENSUS_WEIGHT)), splat_16(np.int16(0))
@@ -245,3 +266,53 @@ def _close_ends(col: int, cols: int, first_shift: int, depth: int, out: Bytes, o
         out[out_at + k] = MAX_COST
     for k in range(to, depth):
         out[out_at + k] = MAX_COST
+
+
+def aligned_costs(
+    memory: Scratch, costs: Costs, lowest: Steps, allowed: Mask, side: int, stride: int
+) -> tuple[Indices, Indices]:
+    """Add up the costs of each block by their distance from the chosen shift, and count them.
+
+    Costs of `MAX_COST`, out of the overlap, do not count.
+    """
+    shape = *(-(-size // side) for size in lowest.shape), 2 * allowed.size - 1
+    sums, counts = (memory.empty(shape, np.int64) for _ in range(2))
+    flat, steps = costs.reshape(-1), (side, stride)
+    run_over_rows(_aligned_costs, shape[0], flat, lowest, allowed, steps, sums, counts)
+    return sums, counts
+
+
+@compiled
+def _aligned_costs(
+    start: int,
+    stop: int,
+    costs: NDArray[np.uint8],
+    lowest: Steps,
+    allowed: Mask,
+    steps: tuple[int, int],
+    sums: Indices,
+    counts: Indices,
+) -> None:
+    """Sums and counts of costs by their distance from the chosen shift; start, stop in blocks."""
+    rows, cols = lowest.shape
+    deep, depth = costs.size // (rows * cols), allowed.size
+    side, stride = steps
+    for band in range(start, stop):
+        sums[band] = 0
+        counts[band] = 0
+        for row in range(band * side, min((band + 1) * side, rows), stride):
+            for block in range(sums.shape[1]):
+                for col in range(block * side, min((block + 1) * side, cols), stride):
+                    first = depth - 1 - lowest[row, col]
+                    place = (row * cols + col) * deep
+                    sum_line = sums[band, block, first : first + depth]
+                    count_line = counts[band, block, first : first + depth]
+                    for k in range(depth):
+                        cost = costs[place + k]
+                        is_known = (cost != MAX_COST) & allowed[k]
+                        sum_line[k] += cost if is_known else 0
+                        count_line[k] += 1 if is_known else 0
+
+
+def _filled(length: int) -> int:
+    return -(-length // SHORTS) * SHORTS

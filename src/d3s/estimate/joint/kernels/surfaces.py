@@ -5,9 +5,18 @@ from typing import Any
 import numpy as np
 
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import CellFit, Counts, Indices, SurfaceLimits, WindowFit
+from d3s.estimate.joint.kernels.filters import fill
+from d3s.estimate.joint.types import (
+    CellFit,
+    Counts,
+    FitParameters,
+    Indices,
+    SurfaceLimits,
+    WindowFit,
+)
 from d3s.runtime.compile import compiled, part
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
 from d3s.runtime.simd import (
     FLOATS,
     load_8,
@@ -22,32 +31,77 @@ from d3s.runtime.simd import (
 from d3s.types import Image
 
 _BORDER = int(Flag.BORDER)
+
+
 # Lines of a row of cells for slopes: the row itself with its ends repeated; windows, disparities,
 # centroids and sigmas of the rows above and below, alternating; and the results.
 _WINDOW, _DISPARITY, _ACROSS, _SIGMA, _OFFSET, _COLUMN, _ABOVE, _BELOW = range(8)
+
+
 _SLOPE_DOWN, _SLOPE_ACROSS, _BEND_DOWN, _BEND_ACROSS, _STRAIGHT, _OUTSIDE, _LINES = range(14, 21)
 
 
-@compiled
 def count_one_surface(
+    memory: Scratch, disparity: Image, halves: tuple[int, ...], limits: SurfaceLimits
+) -> Counts:
+    """Count the windows, from the smallest on, whose disparities may be of one surface."""
+    out = memory.empty(disparity.shape, np.uint8)
+    sides, rows = np.array(halves, np.int64), out.shape[0]
+    single = SurfaceLimits(*(np.float32(limit) for limit in limits))
+    run_over_rows(_count_one_surface, rows, disparity, sides, single, out)
+    return out
+
+
+def count_usable(
+    memory: Scratch, disparity: Image, parameters: FitParameters, limits: SurfaceLimits
+) -> Counts:
+    """Count the larger windows that lie within both views and on one surface."""
+    count = count_one_surface(memory, disparity, parameters.window_halves[1:], limits)
+    halves = np.array(parameters.window_halves, dtype=np.int64)
+    side, cols = parameters.cell_side, parameters.view_shape[1]
+    run_over_rows(_limit_to_frame, count.shape[0], disparity, halves, side, cols, count)
+    return count
+
+
+def correct_slopes(
+    memory: Scratch, fit: WindowFit, parameters: FitParameters, scale: int
+) -> CellFit:
+    """Remove the effect of slopes from a fit, and convert it to pixels of the frame.
+
+    The disparity of a window is that at the centroid of its squared gradients, not at its
+    centre.
+    """
+    empty, shape = memory.empty, fit.disparity.shape
+    out = CellFit(
+        disparity_px=empty(shape),
+        sigma_px=empty(shape),
+        bend_px=empty(shape),
+        correlation=fit.correlation,
+        misfit=fit.misfit,
+        flags=empty(shape, np.uint16),
+    )
+    run_over_rows(
+        _correct_slopes,
+        shape[0],
+        fit,
+        np.array(parameters.window_halves, dtype=np.int64),
+        parameters.cell_side,
+        parameters.view_shape[1],
+        np.float32(scale),
+        np.float32(parameters.bend_share),
+        np.float32(parameters.bend_noise),
+        out,
+    )
+    return out
+
+
+@compiled
+def _count_one_surface(
     start: int, stop: int, disparity: Image, halves: Indices, limits: SurfaceLimits, out: Counts
 ) -> None:
     """Count the windows, from the smallest on, whose extent of disparities is within the limits.
 
     A line holds disparities, then their negatives; the minima of both halves give the extent.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    disparity
-        Disparity of each cell.
-    halves
-        Half sides of the windows in cells, increasing.
-    limits
-        Extent that one surface may have.
-    out
-        Result, written in place.
     """
     rows, cols = disparity.shape
     least, share, zero = limits.least, limits.share, limits.zero
@@ -121,7 +175,7 @@ def _minimum_of_two(line: Image, ahead: int, out: Image) -> None:
 
 
 @compiled
-def limit_to_frame(
+def _limit_to_frame(
     start: int,
     stop: int,
     disparity: Image,
@@ -130,23 +184,7 @@ def limit_to_frame(
     view_cols: int,
     count: Counts,
 ) -> None:
-    """Limit the counts to windows within the frame whose match is within it, too.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    disparity
-        Disparity of each cell, in pixels of the views.
-    halves
-        Half sides of the windows in cells, increasing.
-    cell_side
-        Pixels of a cell along an axis.
-    view_cols
-        Columns of the views.
-    count
-        Number of usable windows, limited in place.
-    """
+    """Limit the counts to windows within the frame whose match is within it, too."""
     rows, cols = disparity.shape
     zero = np.float32(0)
     for row in range(start, stop):
@@ -168,7 +206,7 @@ def limit_to_frame(
 
 
 @compiled
-def correct_slopes(
+def _correct_slopes(
     start: int,
     stop: int,
     fit: WindowFit,
@@ -185,25 +223,6 @@ def correct_slopes(
     Also the error that a bend may add. The slope is taken over the largest distance within which
     the surface is known to be one; the bend is the largest over the window and smaller ones. Only
     disparity, sigma, bend and flags of `out` are written; further fields share the arrays of `fit`.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    fit
-        Fit of each cell at the scale.
-    halves
-        Half sides of the windows in cells, increasing.
-    cell_side
-        Pixels of a cell along an axis.
-    view_cols
-        Columns of the views.
-    scale
-        Frame pixels per pixel of the views.
-    bend_share, bend_noise
-        Share of a bend that is an error, and the squared bend that noise makes.
-    out
-        Result, written in place.
     """
     disparity, sigma, used = fit.disparity, fit.sigma, fit.window
     down, across = fit.centroid_down, fit.centroid_across

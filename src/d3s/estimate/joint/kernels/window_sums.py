@@ -23,17 +23,6 @@ def find_window_rows(
     `inner` gets the rows that both windows share, from the smallest window on; the first ends[k]
     belong to window k. firsts[0, k] and firsts[1, k] get the further row of the upper and of the
     lower window, -1 outside of the frame. Returns the number of shared rows.
-
-    Parameters
-    ----------
-    top
-        Upper one of the two rows of cells.
-    rows, cols
-        Size of the grid of cells.
-    halves
-        Half sides of the windows in cells, increasing.
-    inner, firsts, ends
-        Result, written in place.
     """
     count, reach = 0, 0
     for place in range(halves.size):
@@ -64,21 +53,7 @@ def sum_down(
     tall: Planes,
     at: int,
 ) -> None:
-    """Sum each column over the rows of nested windows, for two rows of cells.
-
-    Parameters
-    ----------
-    flat
-        Planes of sums, flat, behind which a row of zeros begins at `zeros`.
-    base, zeros
-        Place of the first column in the plane, and of the row of zeros.
-    width, room
-        Columns to sum, and values of one plane in the result.
-    inner, firsts, ends
-        Rows of the windows, as `find_window_rows` gives them.
-    tall, at
-        Result (rows, windows, values), and the place of the plane in a line of it.
-    """
+    """Sum each column over the rows of nested windows, for two rows of cells."""
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
     for col in range(0, width, FLOATS):
@@ -113,23 +88,7 @@ def sum_down_weighted(
     tall: Planes,
     at: int,
 ) -> None:
-    """Sum each column times its row, counted from each of the two rows of cells.
-
-    Parameters
-    ----------
-    flat
-        Planes of sums, flat, behind which a row of zeros begins at `zeros`.
-    base, zeros
-        Place of the first column in the plane, and of the row of zeros.
-    width, room
-        Columns to sum, and values of one plane in the result.
-    here, cols
-        Place of the upper row of cells in the plane, and columns of the grid.
-    inner, firsts, ends
-        Rows of the windows, as `find_window_rows` gives them.
-    tall, at
-        Result (rows, windows, values), and the place of the plane in a line of it.
-    """
+    """Sum each column times its row, counted from each of the two rows of cells."""
     places, stride = ends.size, tall.shape[2]
     target = tall.reshape(tall.size)
     for col in range(0, width, FLOATS):
@@ -166,21 +125,7 @@ def sum_three_rows(
     small: Image,
     at: int,
 ) -> None:
-    """Sum each column over three rows, for two rows of cells.
-
-    Parameters
-    ----------
-    flat
-        Planes of sums, flat, behind which a row of zeros begins at `zeros`.
-    base, zeros
-        Place of the first column in the plane, and of the row of zeros.
-    top, rows, cols
-        Upper one of the two rows of cells, and the size of the grid.
-    width, room
-        Columns to sum, and values of one plane in the result.
-    small, at
-        Result (rows, values), and the place of the plane in a line of it.
-    """
+    """Sum each column over three rows, for two rows of cells."""
     stride = small.shape[1]
     target = small.reshape(small.size)
     places = (
@@ -203,21 +148,6 @@ def sum_along(line: Image, first: int, side: int, size: int, works: Image, out: 
     """Sum `side` consecutive values from each value of a line on, shifted by `first`.
 
     By sums of 2, 4, 8 and so on. Values behind the last whole window are undefined.
-
-    Parameters
-    ----------
-    line
-        Values; more than `size` may be read.
-    first
-        Offset of the first value of a sum.
-    side
-        Number of values of a sum.
-    size
-        Values of the line to sum from.
-    works
-        Two scratch lines.
-    out
-        Sums, written in place.
     """
     flat = works.reshape(works.size)
     stride = works.shape[1]

@@ -1,16 +1,11 @@
-"""Compiled preparation of the views: centring, smoothing, noise."""
+"""Preparation of the views: centring, smoothing, noise."""
 
 from itertools import chain
 from math import ceil
 
 import numpy as np
 
-from d3s.estimate.intensity import (
-    centre_and_scale,
-    common_mean,
-    finite_ends,
-    power_of_two,
-)
+from d3s.estimate.intensity import centre_and_scale, common_mean, finite_ends, power_of_two
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.runtime.scratch import Scratch
@@ -19,50 +14,43 @@ from d3s.types import Image
 _REACH_SIGMAS = 4.5  # Gaussian taps beyond it round away in float32
 
 
-class NumbaPrefilter:
-    """`PrefilterOperations` in single precision, with results in scratch memory."""
+def centre(memory: Scratch, left: Image, right: Image) -> tuple[Image, Image]:
+    """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
+    views = (left, right)
+    mean = common_mean(views)
+    ends = run_together(*(lambda view=view: finite_ends(view) for view in views))
+    largest = max(abs(end - mean) for end in chain(*ends))
+    scale = 1.0 / power_of_two(largest)
+    out: tuple[Image, Image] = (memory.empty(left.shape), memory.empty(left.shape))
+    for view, centred in zip(views, out, strict=True):
+        run_over_rows(centre_and_scale, view.shape[0], view, mean, scale, np.float32(0), centred)
+    return out
 
-    def __init__(self, memory: Scratch) -> None:
-        self._memory = memory
 
-    def centre(self, left: Image, right: Image) -> tuple[Image, Image]:
-        """Subtract the common mean, divide by a power of two, set non-finite pixels to 0."""
-        views = (left, right)
-        mean = common_mean(views)
-        ends = run_together(*(lambda view=view: finite_ends(view) for view in views))
-        largest = max(abs(end - mean) for end in chain(*ends))
-        scale = 1.0 / power_of_two(largest)
-        out: tuple[Image, Image] = (self._memory.empty(left.shape), self._memory.empty(left.shape))
-        for view, centred in zip(views, out, strict=True):
-            run_over_rows(
-                centre_and_scale, view.shape[0], view, mean, scale, np.float32(0), centred
-            )
-        return out
+def smooth(memory: Scratch, image: Image, sigma_px: float, step: int = 1) -> Image:
+    """Smooth by a Gaussian, then keep one pixel per `step` x `step` (1 or 2), at its centre."""
+    if sigma_px == 0 and step == 1:
+        return image
+    shape = -(-image.shape[0] // step), -(-image.shape[1] // step)
+    out: Image = memory.empty(shape)
+    run_over_rows(_smooth, shape[0], image, _pair_weights(sigma_px, step), step, out)
+    return out
 
-    def smooth(self, image: Image, sigma_px: float, step: int = 1) -> Image:
-        """Smooth by a Gaussian, then keep one pixel per `step` x `step` (1 or 2), at its centre.
 
-        Pixel i stands for pixels step i to step i + step - 1. The image is mirrored at its border,
-        edge pixels included.
+def noise_variance(memory: Scratch, view: Image, half: int) -> Image:
+    """Return the variance of white noise around each cell of 2 x 2 pixels.
 
-        Parameters: see `PrefilterOperations.smooth`.
-        """
-        if sigma_px == 0 and step == 1:
-            return image
-        shape = -(-image.shape[0] // step), -(-image.shape[1] // step)
-        out: Image = self._memory.empty(shape)
-        run_over_rows(_smooth, shape[0], image, _pair_weights(sigma_px, step), step, out)
-        return out
-
-    def noise_variance(self, view: Image, half: int) -> Image:
-        """Return the variance of white noise around each cell of 2 x 2 pixels (Immerkær)."""
-        shape = -(-view.shape[0] // 2), -(-view.shape[1] // 2)
-        out: Image = self._memory.empty(shape)
-        with self._memory.part():
-            cells = self._memory.empty(shape)
-            run_over_rows(_noise_of_cells, shape[0], view, cells)
-            run_over_rows(_window_means, shape[0], cells, half, *view.shape, out)
-        return out
+    Over windows of 2 half + 1 cells, by second differences in both directions, which cancel a
+    smooth image and give 36 times the variance of noise (Immerkær, "Fast noise variance
+    estimation", CVIU 1996).
+    """
+    shape = -(-view.shape[0] // 2), -(-view.shape[1] // 2)
+    out: Image = memory.empty(shape)
+    with memory.part():
+        cells = memory.empty(shape)
+        run_over_rows(_noise_of_cells, shape[0], view, cells)
+        run_over_rows(_window_means, shape[0], cells, half, *view.shape, out)
+    return out
 
 
 def _pair_weights(sigma_px: float, step: int) -> Image:
@@ -76,9 +64,6 @@ def _pair_weights(sigma_px: float, step: int) -> Image:
     return np.append(
         weights, np.zeros(weights.size % 2, np.float32)
     )  # an even number: taps are applied in pairs
-
-
-# Gaussian -----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -166,9 +151,6 @@ def _add_two_pairs(
     else:
         for col in range(out.size):
             out[col] += first * (a[col] + b[col]) + second * (c[col] + d[col])
-
-
-# Noise --------------------------------------------------------------------------------------------
 
 
 @compiled

@@ -1,11 +1,16 @@
-"""Least squares over windows of cells."""
+"""Least squares over windows of cells; `estimate.joint.refine` explains the fit.
+
+Kernels run along the columns and write one line each, which lets the compiler use vectors. Sums
+over windows are taken anew for every row, in single precision: no rounding error accumulates, and
+results do not depend on where a thread began.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.numba_backend.window_sums import (
+from d3s.estimate.joint.kernels.filters import fill
+from d3s.estimate.joint.kernels.window_sums import (
     find_window_rows,
     sum_along,
     sum_down,
@@ -16,13 +21,18 @@ from d3s.estimate.joint.types import (
     FLAT,
     TINY,
     UNKNOWN_PX,
+    BlurPlane,
     CellSum,
     Counts,
+    FitParameters,
     Indices,
     Planes,
     WindowFit,
+    window_pixels,
 )
 from d3s.runtime.compile import compiled, part
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
 from d3s.runtime.simd import (
     FLOATS,
     load_8,
@@ -37,15 +47,25 @@ from d3s.runtime.simd import (
 )
 from d3s.types import Image, Mask
 
-DISPARITY_SUMS = 6  # the first planes of `CellSum`, which suffice for a disparity
+_DISPARITY_SUMS = 6  # the first planes of `CellSum`, which suffice for a disparity
+
+
 # Planes of `CellSum` as plain integers, which compile faster.
 _G, _H, _GG, _GH, _E, _EE, _SS, _M, _MM, _U, _UU = (int(plane) for plane in CellSum)
+
+
 _DOWN = len(CellSum)  # further plane of window sums: squared gradients times rows
+
+
 # Lines of a row of cells: start disparities, those of the search, noise, usable windows, pixels of
 # 3 x 3 cells, defocus; behind these, the pixels of each window along the columns.
 _START, _ANCHOR, _NOISE, _USABLE, _NEAR_PX, _DEFOCUS, _LINES = range(7)
+
+
 # Lines of the results, in the order of `WindowFit`.
 _RESULTS = len(WindowFit._fields)
+
+
 _DISPARITY, _SIGMA, _CORRELATION, _MISFIT, _CENTROID_DOWN, _CENTROID_ACROSS, _WINDOW = (
     WindowFit._fields.index(name)
     for name in (
@@ -60,7 +80,7 @@ _DISPARITY, _SIGMA, _CORRELATION, _MISFIT, _CENTROID_DOWN, _CENTROID_ACROSS, _WI
 )
 
 
-class WindowTables(NamedTuple):
+class _WindowTables(NamedTuple):
     """Sizes and statistics of the windows; the first index is the window."""
 
     halves: Indices  # half sides in cells, increasing
@@ -72,7 +92,7 @@ class WindowTables(NamedTuple):
     chance_correlation: Image
 
 
-class CellStarts(NamedTuple):
+class _CellStarts(NamedTuple):
     """Disparity, noise and usable windows of each cell before the fit."""
 
     disparity: Image  # to start from
@@ -83,7 +103,7 @@ class CellStarts(NamedTuple):
     defocus: Image  # half the blur-variance difference at disparity 0, of each row or of all
 
 
-class FitNumbers(NamedTuple):
+class _FitNumbers(NamedTuple):
     """Numbers of `FitParameters` in single precision."""
 
     defocus_slope: np.float32
@@ -111,15 +131,109 @@ class _RowSums(NamedTuple):
     width: int  # number of columns
 
 
-@compiled
+def update_disparity(
+    memory: Scratch,
+    sums: Planes,
+    disparity: Image,
+    anchor: Image,
+    usable: Counts,
+    wanted: Mask,
+    parameters: FitParameters,
+) -> Image:
+    """Return the least-squares disparity of the wanted cells; others keep theirs."""
+    out = memory.empty((1, *disparity.shape))
+    starts = _CellStarts(disparity, anchor, usable, disparity, wanted, disparity)
+    _fit(memory, sums, starts, parameters, out)
+    return np.asarray(out[0])
+
+
 def fit_windows(
+    memory: Scratch,
+    sums: Planes,
+    disparity: Image,
+    anchor: Image,
+    usable: Counts,
+    noise: Image,
+    wanted: Mask,
+    parameters: FitParameters,
+    blur: Planes | None = None,
+) -> WindowFit:
+    """Fit each wanted cell over the largest usable window that its smaller windows agree with.
+
+    `noise` is the variance of one view's white noise around each cell. Cells outside `wanted`
+    keep their disparity; their sigma is `UNKNOWN_PX`.
+    """
+    out = memory.empty((len(WindowFit._fields) - 1, *disparity.shape))
+    line = parameters.defocus
+    if blur is None:
+        defocus = np.full((1, disparity.shape[1]), line.constant, dtype=np.float32)
+    else:
+        defocus = blur[BlurPlane.EVEN]
+        parameters = parameters._replace(defocus=line._replace(slope=0.0))
+    starts = _CellStarts(disparity, anchor, usable, noise, wanted, defocus)
+    used = _fit(memory, sums, starts, parameters, out)
+    return WindowFit._make([*out, used])
+
+
+def _fit(
+    memory: Scratch, sums: Planes, starts: _CellStarts, parameters: FitParameters, out: Planes
+) -> Counts:
+    """Fit the planes of `out`, all or the disparity alone, and return the windows used."""
+    shape = starts.disparity.shape
+    planes = _DISPARITY_SUMS if len(out) == 1 else len(CellSum)
+    used = memory.empty(shape, np.uint8)
+    run_over_rows(
+        _fit_windows,
+        -(-shape[0] // 2),
+        sums.reshape(-1),
+        planes,
+        starts,
+        _window_tables(parameters),
+        _fit_numbers(parameters),
+        out,
+        used,
+    )
+    return used
+
+
+def _window_tables(parameters: FitParameters) -> _WindowTables:
+    side, halves = parameters.cell_side, parameters.window_halves
+    rows_px, cols_px = (window_pixels(size, side, halves) for size in parameters.view_shape)
+    near_rows, near_cols = (window_pixels(size, side, (1,))[0] for size in parameters.view_shape)
+    return _WindowTables(
+        halves=np.array(halves, dtype=np.int64),
+        rows_px=rows_px,
+        cols_px=cols_px,
+        near_rows_px=near_rows,
+        near_cols_px=near_cols,
+        energy_share=np.array(parameters.energy_share, dtype=np.float32),
+        chance_correlation=np.array(parameters.chance_correlation, dtype=np.float32),
+    )
+
+
+def _fit_numbers(parameters: FitParameters) -> _FitNumbers:
+    return _FitNumbers(
+        defocus_slope=np.float32(parameters.defocus.slope),
+        max_move=np.float32(parameters.max_move),
+        anchor_precision=np.float32(1 / parameters.anchor_sigma**2),
+        smoothed_gain=np.float32(parameters.smoothed_gain),
+        laplacian_gain=np.float32(parameters.laplacian_gain),
+        gradient_gain=np.float32(parameters.gradient_gain),
+        noise_area=np.float32(parameters.noise_area),
+        agreement_sigmas=np.float32(parameters.agreement_sigmas),
+        unexplained_share=np.float32(parameters.unexplained_share),
+    )
+
+
+@compiled
+def _fit_windows(
     start: int,
     stop: int,
     sums: Image,
     planes: int,
-    starts: CellStarts,
-    tables: WindowTables,
-    numbers: FitNumbers,
+    starts: _CellStarts,
+    tables: _WindowTables,
+    numbers: _FitNumbers,
     out: Planes,
     used: Counts,
 ) -> None:
@@ -128,27 +242,12 @@ def fit_windows(
     `sums` are the planes of `CellSum`, flat, then a row of zeros; the first `planes` are used. Sums
     down the columns come first, for two rows at a time, whose windows share most rows. Sums along
     a row run over all planes at once; what they mix up at the ends of the planes is never read.
-
-    Parameters
-    ----------
-    start, stop
-        Pairs of rows of cells, the last one excluded.
-    sums
-        Planes of `CellSum` and a row of zeros, flat.
-    planes
-        Number of planes to use: `DISPARITY_SUMS` or all.
-    starts
-        What is known of each cell.
-    tables, numbers
-        Sizes of the windows, and numbers of the fit.
-    out, used
-        Planes of `WindowFit` and the window of each cell, written in place.
     """
     disparity, wanted = starts.disparity, starts.wanted
     rows, cols = disparity.shape
     halves = tables.halves
     places, margin = halves.size, max(halves[halves.size - 1], 1)
-    is_light = planes == DISPARITY_SUMS
+    is_light = planes == _DISPARITY_SUMS
     total = planes if is_light else planes + 1
     most = -(-(cols + 2 * margin) // FLOATS) * FLOATS
     tall = np.zeros((2, places, total * most + margin + FLOATS), dtype=np.float32)
@@ -260,8 +359,8 @@ def _fit_line(
     row_sums: _RowSums,
     all_lines: Image,
     row: int,
-    tables: WindowTables,
-    numbers: FitNumbers,
+    tables: _WindowTables,
+    numbers: _FitNumbers,
     is_light: bool,
     all_found: Image,
 ) -> None:

@@ -6,8 +6,17 @@ The shifts are innermost in all arrays, 16 of them in one vector.
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.types import FORBIDDEN_TOTAL, PathResult, Steps
+from d3s.estimate.joint.types import (
+    FORBIDDEN_TOTAL,
+    MAX_PENALTY,
+    Array,
+    Costs,
+    PathResult,
+    Steps,
+)
 from d3s.runtime.compile import compiled, inlined
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
 from d3s.runtime.simd import (
     SHORTS,
     as_float32,
@@ -24,15 +33,95 @@ from d3s.runtime.simd import (
     store,
     transpose_16,
 )
-from d3s.types import Image
+from d3s.types import Image, Mask
 
 Bytes = NDArray[np.uint8]
+
+
 Shorts = NDArray[np.int16]
+
+
 Shorts2D = NDArray[np.int16]
 
-STRIP = 32  # columns that vertical paths share: a multiple of SHORTS
-FORBIDDEN_COST = FORBIDDEN_TOTAL // 4  # path cost of a forbidden shift
+
+_STRIP = 32  # columns that vertical paths share: a multiple of SHORTS
+
+
+_FORBIDDEN_COST = FORBIDDEN_TOTAL // 4  # path cost of a forbidden shift
+
+
 _HIGHEST = 32767  # of a short
+
+
+def step_penalties(
+    memory: Scratch, view: Array, penalty: float, least: float, unit: float
+) -> tuple[Steps, Steps]:
+    """Return the penalty of large steps between neighbours, lower across edges of the view.
+
+    It is divided by 1 + the difference of the two pixels over `unit`.
+    """
+    across, down = (memory.empty(view.shape, np.int16) for _ in range(2))
+    numbers = np.float32(penalty), np.float32(least), np.float32(1 / unit)
+    run_over_rows(_step_penalties, view.shape[0], view, *numbers, across, down)
+    return across, down
+
+
+@compiled
+def _step_penalties(
+    start: int,
+    stop: int,
+    view: Image,
+    penalty: np.float32,
+    least: np.float32,
+    per_unit: np.float32,
+    across: Steps,
+    down: Steps,
+) -> None:
+    """Penalties across and down: divided by 1 + the difference of the neighbours in units."""
+    one, half = np.float32(1), np.float32(0.5)
+    for row in range(start, stop):
+        here, above = view[row], view[max(row - 1, 0)]
+        line, line_down = across[row], down[row]
+        line[0] = np.int16(max(penalty, least) + half)
+        for col in range(1, line.size):
+            step = abs(here[col] - here[col - 1]) * per_unit
+            line[col] = np.int16(max(penalty / (one + step), least) + half)
+        for col in range(line.size):
+            step = abs(here[col] - above[col]) * per_unit
+            line_down[col] = np.int16(max(penalty / (one + step), least) + half)
+
+
+def aggregate_paths(
+    memory: Scratch, costs: Costs, allowed: Mask, small: int, large: tuple[Steps, Steps]
+) -> PathResult:
+    """Add up the path costs from four sides and find the lowest and the next best total."""
+    rows, cols, deep = costs.shape
+    empty = memory.empty
+    step, margin = empty((rows, cols)), empty((rows, cols))
+    lowest, total = (empty((rows, cols), np.int16) for _ in range(2))
+    out = PathResult(step, lowest, total, margin)
+    walls = np.full(deep, _FORBIDDEN_COST, dtype=np.int16)
+    walls[: allowed.size][allowed] = 0
+    penalty = np.int16(min(small, MAX_PENALTY))
+    across, down = large
+    strips = -(-cols // _STRIP)
+    flat = costs.reshape(-1)
+    with memory.part():
+        sums = empty((strips * rows * _STRIP * deep,), np.int16)
+        run_over_rows(_paths_along_rows, rows, flat, walls, penalty, across, sums)
+        run_over_rows(_paths_along_cols, strips, flat, walls, penalty, down, sums, out)
+    return out
+
+
+def right_view_steps(memory: Scratch, paths: PathResult, first_shift: int) -> Steps:
+    """Return the step that the right view chooses for each pixel's match (left-right check).
+
+    Of all pixels that match one pixel of the right view it chooses the one with the lowest
+    total, of equal totals the nearest. -1 where the match is out of the frame.
+    """
+    out = memory.empty(paths.lowest.shape, np.int16)
+    run_over_rows(_right_view_steps, len(out), paths.lowest, paths.total, first_shift, out)
+    return out
 
 
 @inlined
@@ -42,7 +131,7 @@ def _begin_paths(state: Shorts, lows: Shorts, deep: int) -> None:
         first = path * (deep + SHORTS)
         for k in range(0, deep, SHORTS):
             store(state, first + k, splat_16(np.int16(0)))
-        store(state, first + deep, splat_16(np.int16(FORBIDDEN_COST)))
+        store(state, first + deep, splat_16(np.int16(_FORBIDDEN_COST)))
         lows[path] = 0
 
 
@@ -68,7 +157,7 @@ def _advance(
     """
     low, at = lows[path], path * (walls.size + SHORTS)
     step, floor, cap = splat_16(penalties[0]), splat_16(low), splat_16(np.int16(low + penalties[1]))
-    before = splat_16(np.int16(FORBIDDEN_COST))
+    before = splat_16(np.int16(_FORBIDDEN_COST))
     here = load_16(state, at)
     lowest = before
     for k in range(0, walls.size, SHORTS):
@@ -87,7 +176,7 @@ def _advance(
 
 
 @compiled
-def paths_along_rows(
+def _paths_along_rows(
     start: int,
     stop: int,
     costs: Bytes,
@@ -100,21 +189,6 @@ def paths_along_rows(
 
     Both advance in turn, which hides the latency of either. The second path to reach a pixel adds
     its cost to that of the first.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    costs
-        Costs (rows, cols, shifts), flat.
-    walls
-        Least path cost of each shift: 0, or `FORBIDDEN_COST`.
-    small
-        Penalty of a step by one shift.
-    large
-        Penalty of a larger step, between each pixel and the one before it (rows, cols).
-    total
-        Sums of the paths by strips of columns, flat, written in place.
     """
     rows, cols = large.shape
     deep = walls.size
@@ -128,7 +202,7 @@ def paths_along_rows(
                 back = cols - 1 - step
                 col = back if way else step
                 is_added = 2 * step + way >= cols
-                at = ((col // STRIP * rows + row) * STRIP + col % STRIP) * deep
+                at = ((col // _STRIP * rows + row) * _STRIP + col % _STRIP) * deep
                 place = (row * cols + col) * deep
                 penalties = small, large[row, min(col + way, cols - 1)]
                 _advance(
@@ -137,7 +211,7 @@ def paths_along_rows(
 
 
 @compiled
-def paths_along_cols(
+def _paths_along_cols(
     start: int,
     stop: int,
     costs: Bytes,
@@ -151,41 +225,24 @@ def paths_along_cols(
 
     Down with the costs of the paths along the rows, then up again: with the last path the totals of
     a pixel are complete, are evaluated and dropped.
-
-    Parameters
-    ----------
-    start, stop
-        Strips of columns, the last one excluded.
-    costs
-        Costs (rows, cols, shifts), flat.
-    walls
-        Least path cost of each shift: 0, or `FORBIDDEN_COST`.
-    small
-        Penalty of a step by one shift.
-    large
-        Penalty of a larger step, between each pixel and the one above it (rows, cols).
-    total
-        Sums of the paths along the rows, flat; overwritten.
-    out
-        Result, written in place.
     """
     rows, cols = out.step.shape
     deep = walls.size
-    state = np.empty(STRIP * (deep + SHORTS), dtype=np.int16)
-    lows = np.empty(STRIP, dtype=np.int16)
-    sums = np.full(STRIP * deep, FORBIDDEN_TOTAL, dtype=np.int16)
+    state = np.empty(_STRIP * (deep + SHORTS), dtype=np.int16)
+    lows = np.empty(_STRIP, dtype=np.int16)
+    sums = np.full(_STRIP * deep, FORBIDDEN_TOTAL, dtype=np.int16)
     turned = np.full((deep + 1) * SHORTS, FORBIDDEN_TOTAL, dtype=np.int16)
     steps = np.empty(2 * SHORTS, dtype=np.int16)
     parts = np.empty(2 * SHORTS, dtype=np.float32)
-    size = rows * STRIP * deep
+    size = rows * _STRIP * deep
     for strip in range(start, stop):
-        first = strip * STRIP
-        width = min(STRIP, cols - first)
+        first = strip * _STRIP
+        width = min(_STRIP, cols - first)
         _begin_paths(state, lows, deep)
         for row in range(rows):
             for col in range(width):
                 place = (row * cols + first + col) * deep
-                at = (row * STRIP + col) * deep
+                at = (row * _STRIP + col) * deep
                 # The memory of the first strip is free again, and stays in the cache.
                 here, there = strip * size + at, start * size + at
                 penalties = small, large[row, first + col]
@@ -207,7 +264,7 @@ def paths_along_cols(
         for row in range(rows - 1, -1, -1):
             for col in range(width):
                 place = (row * cols + first + col) * deep
-                at = start * size + (row * STRIP + col) * deep
+                at = start * size + (row * _STRIP + col) * deep
                 there = col * deep
                 penalties = small, large[min(row + 1, rows - 1), first + col]
                 _advance(
@@ -264,22 +321,10 @@ def _best_shift(totals: Shorts, deep: int, parts: Image, steps: Shorts) -> None:
 
 
 @compiled
-def right_view_steps(
+def _right_view_steps(
     start: int, stop: int, lowest: Steps, total: Steps, first_shift: int, out: Steps
 ) -> None:
-    """Step that the right view chooses for each pixel's match (left-right check); -1 outside.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    lowest, total
-        Whole step and path total of each pixel.
-    first_shift
-        First shift in pixels.
-    out
-        Result, written in place.
-    """
+    """Step that the right view chooses for each pixel's match (left-right check); -1 outside."""
     cols = lowest.shape[1]
     best = np.empty(cols, dtype=np.int32)  # total in the high bits, then the step from above
     for row in range(start, stop):

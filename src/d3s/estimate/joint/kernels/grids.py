@@ -2,77 +2,41 @@
 
 import numpy as np
 
-from d3s.estimate.joint.numba_backend.lines import between_cells, fill
-from d3s.estimate.joint.types import Bits, Counts
+from d3s.estimate.joint.kernels.filters import between_cells, double, fill
+from d3s.estimate.joint.types import (
+    Bits,
+    CellFit,
+    Counts,
+)
 from d3s.runtime.compile import compiled
+from d3s.runtime.parallel import run_over_rows
+from d3s.runtime.scratch import Scratch
 from d3s.types import Image, Mask
 
 
-@compiled
-def halve(start: int, stop: int, image: Image, out: Image) -> None:
-    """Shrink by two: the mean of the middle two values of each 2 x 2 cells.
+def scales_by_disparity(
+    memory: Scratch, disparity_px: Image, finer_px: dict[int, tuple[float, float]]
+) -> Counts:
+    """Return the coarsest scale at which each cell may be fitted.
 
-    Parameters
-    ----------
-    start, stop
-        Rows of the result, the last one excluded.
-    image
-        Cells (rows, cols).
-    out
-        Result of half the size, written in place.
+    `finer_px` has, for each scale, the interval of disparities that need a finer one.
     """
-    rows, cols = image.shape
-    for row in range(start, stop):
-        top, bottom = image[2 * row], image[min(2 * row + 1, rows - 1)]
-        line = out[row]
-        for col in range(cols // 2):
-            a, b, c, d = top[2 * col], top[2 * col + 1], bottom[2 * col], bottom[2 * col + 1]
-            least = min(min(a, b), min(c, d))
-            most = max(max(a, b), max(c, d))
-            line[col] = np.float32(0.5) * (((a + b) + (c + d)) - least - most)
-        if cols % 2:
-            line[cols // 2] = np.float32(0.5) * (top[cols - 1] + bottom[cols - 1])
+    out = memory.empty(disparity_px.shape, np.uint8)
+    scales = np.array(sorted(finer_px), dtype=np.uint8)
+    ends = np.array([finer_px[int(scale)] for scale in scales], dtype=np.float32)
+    run_over_rows(
+        _scales_by_disparity, out.shape[0], disparity_px, scales, ends.reshape(-1, 2), out
+    )
+    return out
 
 
 @compiled
-def double(start: int, stop: int, image: Image, out: Image) -> None:
-    """Enlarge by two, by linear interpolation.
-
-    Parameters
-    ----------
-    start, stop
-        Rows of the result, the last one excluded.
-    image
-        Cells (rows, cols).
-    out
-        Result of twice the size, written in place.
-    """
-    cols = image.shape[1]
-    work = np.empty(cols + 2, dtype=np.float32)
-    for row in range(start, stop):
-        between_cells(image, row, 0, cols, work, out[row])
-
-
-@compiled
-def coarsest_scales(
+def _scales_by_disparity(
     start: int, stop: int, disparity: Image, scales: Counts, finer_px: Image, out: Counts
 ) -> None:
     """Coarsest scale of each cell: 1, or a scale if the disparity is outside its interval.
 
     `finer_px` has a row (low, high) for each of the increasing `scales`.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    disparity
-        Disparity of each cell, in pixels of the frame.
-    scales
-        Scales above 1, increasing.
-    finer_px
-        Interval of disparities that each scale is too coarse for (scales, 2).
-    out
-        Result, written in place.
     """
     cols = disparity.shape[1]
     for row in range(start, stop):
@@ -86,25 +50,25 @@ def coarsest_scales(
                     target[col] = scale
 
 
-@compiled
 def select_cells(
+    memory: Scratch, scales: Counts, least: int, most: int, *, is_coarse: bool
+) -> Mask:
+    """Select the cells of scales least to most.
+
+    On a coarse grid of half the size: the cells from which these are interpolated.
+    """
+    step = 2 if is_coarse else 1
+    shape = -(-scales.shape[0] // step), -(-scales.shape[1] // step)
+    out = memory.empty(shape, np.bool_)
+    run_over_rows(_select_cells, shape[0], scales, least, most, is_coarse, out)
+    return out
+
+
+@compiled
+def _select_cells(
     start: int, stop: int, scales: Counts, least: int, most: int, is_coarse: bool, out: Mask
 ) -> None:
-    """Select cells of scales least to most, or the coarse cells they are interpolated from.
-
-    Parameters
-    ----------
-    start, stop
-        Rows of the result, the last one excluded.
-    scales
-        Scale of each cell.
-    least, most
-        Scales to select, both included.
-    is_coarse
-        Whether `out` has half the size.
-    out
-        Result, written in place.
-    """
+    """Select cells of scales least to most, or the coarse cells they are interpolated from."""
     rows, cols = scales.shape
     low, high = np.uint8(least), np.uint8(most)
     line = np.empty(cols + 3, dtype=np.uint8)
@@ -127,8 +91,27 @@ def select_cells(
             target[col] = (some | more) > 0
 
 
+def merge_coarse(
+    memory: Scratch,
+    disparity_px: Image,
+    coarse_px: Image,
+    scales: Counts,
+    most: int,
+    max_move_px: float,
+) -> Image:
+    """Return the disparities of a coarser grid for cells up to a scale, else the given ones.
+
+    Also the given ones where the two are `max_move_px` or more apart: beside a step in depth
+    the coarser grid mixes both sides.
+    """
+    out = double(memory, coarse_px, scales.shape)
+    rows, limit = scales.shape[0], np.float32(max_move_px)
+    run_over_rows(_keep_fine, rows, disparity_px, scales, most, limit, out)
+    return out
+
+
 @compiled
-def keep_fine(
+def _keep_fine(
     start: int,
     stop: int,
     values: Image,
@@ -137,23 +120,7 @@ def keep_fine(
     limit: np.float32,
     out: Image,
 ) -> None:
-    """Copy the values of cells beyond a scale, and of cells that `out` is too far from.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    values
-        Values to copy (rows, cols).
-    scales
-        Scale of each cell.
-    most
-        Largest scale whose cells may keep the value of `out`.
-    limit
-        Largest difference of a value that is kept.
-    out
-        Result, written in place.
-    """
+    """Copy the values of cells beyond a scale, and of cells that `out` is too far from."""
     for row in range(start, stop):
         here, source, target = scales[row], values[row], out[row]
         for col in range(here.size):
@@ -161,8 +128,23 @@ def keep_fine(
                 target[col] = source[col]
 
 
+def join_scales(memory: Scratch, parts: dict[int, CellFit], scales: Counts) -> CellFit:
+    """Take each cell from the fit of its scale, interpolated if that is coarser."""
+    shape = scales.shape
+    # The part that has the size of the grid becomes the result; the others are copied into it.
+    best = next((fit for fit in parts.values() if fit.flags.shape == shape), None)
+    if best is None:
+        images = (memory.empty(shape) for _ in CellFit._fields[:-1])
+        best = CellFit._make([*images, memory.empty(shape, np.uint16)])
+    for scale, fit in parts.items():
+        if fit is not best:
+            rows = shape[0]
+            run_over_rows(_join, rows, scales, scale, fit[:-1], fit.flags, best[:-1], best.flags)
+    return best
+
+
 @compiled
-def join(
+def _join(
     start: int,
     stop: int,
     scales: Counts,
@@ -172,21 +154,7 @@ def join(
     out_images: tuple[Image, ...],
     out_flags: Bits,
 ) -> None:
-    """Copy images and flags of a fit where its scale is wanted, interpolated from coarser cells.
-
-    Parameters
-    ----------
-    start, stop
-        Rows to compute, the last one excluded.
-    scales
-        Scale of each cell of the result.
-    scale
-        Scale of the fit to copy.
-    images, flags
-        Quantities and flags of the fit, of the size of the result or half of it.
-    out_images, out_flags
-        Result, written in place.
-    """
+    """Copy images and flags of a fit where its scale is wanted, interpolated from coarser cells."""
     step = 1 if flags.shape == out_flags.shape else 2
     work = np.empty(flags.shape[1] + 2, dtype=np.float32)
     line = np.empty(out_flags.shape[1], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Compiled depth, sigma, confidence and flags."""
+"""Depth, sigma, confidence and flags."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.numba_backend.lines import between_cells, fill
+from d3s.estimate.joint.kernels.filters import between_cells, fill
 from d3s.estimate.joint.types import (
     MIN_SIGMA_PX,
     Bits,
@@ -22,8 +22,14 @@ from d3s.runtime.scratch import Scratch
 from d3s.types import FloatArray, Image
 
 _LOW_TEXTURE, _AMBIGUOUS = int(Flag.LOW_TEXTURE), int(Flag.AMBIGUOUS)
+
+
 _OUT_OF_RANGE, _OCCLUDED = int(Flag.OUT_OF_RANGE), int(Flag.OCCLUDED)
+
+
 _INCONSISTENT, _LOW_CONFIDENCE = int(Flag.INCONSISTENT), int(Flag.LOW_CONFIDENCE)
+
+
 _CARRIED = int(Flag.CARRIED)
 
 
@@ -54,51 +60,40 @@ class _Numbers(NamedTuple):
     min_correlation: np.float32
 
 
-class NumbaConfidence:
-    """`ConfidenceOperations` in single precision; the depth planes outlive the scratch memory."""
+def search_flags(memory: Scratch, found: SearchResult, shifts: int, min_margin: float) -> Bits:
+    """Return the flags that follow from a search over so many shifts."""
+    out = memory.empty(found.step.shape, np.uint16)
+    last_step, margin = np.float32(shifts - 1.5), np.float32(min_margin)
+    run_over_rows(_search_flags, out.shape[0], found, last_step, margin, out)
+    return out
 
-    def __init__(self, memory: Scratch) -> None:
-        self._memory = memory
 
-    def search_flags(self, found: SearchResult, shifts: int, min_margin: float) -> Bits:
-        """Return the flags that follow from a search over so many shifts.
-
-        Parameters: see `ConfidenceOperations.search_flags`.
-        """
-        out = self._memory.empty(found.step.shape, np.uint16)
-        last_step, margin = np.float32(shifts - 1.5), np.float32(min_margin)
-        run_over_rows(_search_flags, out.shape[0], found, last_step, margin, out)
-        return out
-
-    def depth_planes(
-        self,
-        fit: CellFit,
-        trust: Trust,
-        flags: Bits,
-        parameters: ConfidenceParameters,
-    ) -> DepthPlanes:
-        """Return depth, sigma, confidence and flags of each pixel.
-
-        Parameters: see `ConfidenceOperations.depth_planes`.
-        """
-        shape = parameters.frame_shape
-        depth, sigma, confidence = (np.empty(shape, np.float32) for _ in range(3))
-        out = DepthPlanes(depth, sigma, confidence, np.empty(shape, np.uint16))
-        empty, grid = self._memory.empty, fit.flags.shape
-        cells = _Cells(
-            weighted=empty(grid),
-            precision=empty(grid),
-            bend=fit.bend_px,
-            correlation=fit.correlation,
-            wrong=trust.wrong,
-            flags=empty(grid, np.uint16),
-        )
-        limits = np.float32(parameters.max_misfit), np.float32(parameters.max_carried_px)
-        run_over_rows(_judge_cells, grid[0], fit, trust.carried_px, flags, limits, cells)
-        side, numbers = parameters.cell_side, _numbers(parameters)
-        terms, radius_px = parameters.calibration
-        run_over_rows(_depth_planes, shape[0], cells, side, numbers, (terms, radius_px), out)
-        return out
+def depth_planes(
+    memory: Scratch,
+    fit: CellFit,
+    trust: Trust,
+    flags: Bits,
+    parameters: ConfidenceParameters,
+) -> DepthPlanes:
+    """Return depth, sigma, confidence and flags of each pixel."""
+    shape = parameters.frame_shape
+    depth, sigma, confidence = (np.empty(shape, np.float32) for _ in range(3))
+    out = DepthPlanes(depth, sigma, confidence, np.empty(shape, np.uint16))
+    empty, grid = memory.empty, fit.flags.shape
+    cells = _Cells(
+        weighted=empty(grid),
+        precision=empty(grid),
+        bend=fit.bend_px,
+        correlation=fit.correlation,
+        wrong=trust.wrong,
+        flags=empty(grid, np.uint16),
+    )
+    limits = np.float32(parameters.max_misfit), np.float32(parameters.max_carried_px)
+    run_over_rows(_judge_cells, grid[0], fit, trust.carried_px, flags, limits, cells)
+    side, numbers = parameters.cell_side, _numbers(parameters)
+    terms, radius_px = parameters.calibration
+    run_over_rows(_depth_planes, shape[0], cells, side, numbers, (terms, radius_px), out)
+    return out
 
 
 def _numbers(parameters: ConfidenceParameters) -> _Numbers:

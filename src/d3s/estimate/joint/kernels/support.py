@@ -1,12 +1,18 @@
-"""Compiled operations of the support: ridges of the texture, and the gaps between them."""
+"""Ridges of the texture, and the gaps between them."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import SMALL_MARGIN, SMALL_MISFIT, Array, Evidence, TrustModel
+from d3s.estimate.joint.kernels.filters import fill
+from d3s.estimate.joint.types import (
+    SMALL_MARGIN,
+    SMALL_MISFIT,
+    Array,
+    Evidence,
+    TrustModel,
+)
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.runtime.scratch import Scratch
@@ -24,55 +30,60 @@ from d3s.types import Image, Mask
 
 Runs = NDArray[np.uint8]
 
+
 # tan(67.5 degrees): gradients steeper than this count as vertical or horizontal.
 _STEEP = 2.4142135
+
+
 _DIAGONAL = 1.4142135
+
+
 # Lines of a row of ridges: the view above, here and below; its squared gradient there; noise.
 _ABOVE, _HERE, _BELOW, _SQUARE_ABOVE, _SQUARE_HERE, _SQUARE_BELOW, _NOISE, _LINES = range(8)
 
 
-class NumbaSupport:
-    """`SupportOperations` in single precision, with results in scratch memory."""
+def find_ridges(memory: Scratch, view: Array, noise: Array, factor: float) -> Mask:
+    """Return the pixels at which the gradient is largest along its own direction.
 
-    def __init__(self, memory: Scratch) -> None:
-        self._memory = memory
+    Its square, by differences of the neighbours on both sides, is above `factor` times the
+    noise variance. Beside a blurred edge only the middle of the edge is a ridge.
+    """
+    out = memory.empty(view.shape, np.bool_)
+    with memory.part():
+        square = memory.empty(view.shape)
+        run_over_rows(_squared_gradient, len(view), view, square)
+        run_over_rows(_ridges, len(view), view, square, noise, np.float32(factor), out)
+    return out
 
-    def find_ridges(self, view: Array, noise: Array, factor: float) -> Mask:
-        """Return the pixels at which the gradient is largest along its own direction.
 
-        Parameters: see `SupportOperations.find_ridges`.
-        """
-        out = self._memory.empty(view.shape, np.bool_)
-        with self._memory.part():
-            square = self._memory.empty(view.shape)
-            run_over_rows(_squared_gradient, len(view), view, square)
-            run_over_rows(_ridges, len(view), view, square, noise, np.float32(factor), out)
-        return out
+def support_gaps(
+    memory: Scratch, is_ridge: Mask, disparity: Array, tolerance: float, reach: int
+) -> tuple[Array, Array]:
+    """Return the gap between ridges around each cell, and the distance to the nearest one.
 
-    def support_gaps(
-        self, is_ridge: Mask, disparity: Array, tolerance: float, reach: int
-    ) -> tuple[Array, Array]:
-        """Return the gap between ridges around each cell, and the distance to the nearest one.
+    Both in cells, at most `reach`. In each of the four directions through a cell, the gap is
+    the distance to the farther one of the two next ridges; the result is the second smallest
+    of the four. Ridges count if the disparities on the way differ from theirs by at most
+    the tolerance. The cell itself does not count.
+    """
+    gap, nearest = (memory.empty(is_ridge.shape) for _ in range(2))
+    with memory.part():
+        before, behind = (memory.empty((4, *is_ridge.shape), np.uint8) for _ in range(2))
+        limit, most = np.float32(tolerance), np.uint8(reach)
+        run_together(
+            lambda: _scan(is_ridge, disparity, limit, most, False, before),
+            lambda: _scan(is_ridge, disparity, limit, most, True, behind),
+        )
+        run_over_rows(_gaps, len(is_ridge), before, behind, np.float32(reach), gap, nearest)
+    return gap, nearest
 
-        Parameters: see `SupportOperations.support_gaps`.
-        """
-        gap, nearest = (self._memory.empty(is_ridge.shape) for _ in range(2))
-        with self._memory.part():
-            before, behind = (self._memory.empty((4, *is_ridge.shape), np.uint8) for _ in range(2))
-            limit, most = np.float32(tolerance), np.uint8(reach)
-            run_together(
-                lambda: _scan(is_ridge, disparity, limit, most, False, before),
-                lambda: _scan(is_ridge, disparity, limit, most, True, behind),
-            )
-            run_over_rows(_gaps, len(is_ridge), before, behind, np.float32(reach), gap, nearest)
-        return gap, nearest
 
-    def probability(self, evidence: Evidence, model: TrustModel) -> Array:
-        """Return the probability of each cell that its disparity is wrong (logistic model)."""
-        out = self._memory.empty(evidence.margin.shape)
-        numbers = TrustModel(*(np.float32(number) for number in model))
-        run_over_rows(_probability, len(out), evidence, numbers, out)
-        return out
+def probability(memory: Scratch, evidence: Evidence, model: TrustModel) -> Array:
+    """Return the probability of each cell that its disparity is wrong (logistic model)."""
+    out = memory.empty(evidence.margin.shape)
+    numbers = TrustModel(*(np.float32(number) for number in model))
+    run_over_rows(_probability, len(out), evidence, numbers, out)
+    return out
 
 
 @compiled

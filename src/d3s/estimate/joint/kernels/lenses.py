@@ -1,4 +1,4 @@
-"""Compiled blur and disparity of lenses over the field.
+"""Blur and disparity of lenses over the field.
 
 Along a row of cells the maps are polynomials in x; those of the row come first. The disparity moves
 a point in the right view and changes its vergence, so both are in the derivatives.
@@ -8,22 +8,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.estimate.joint.field import COMA_NOISE, BlurPlane
-from d3s.estimate.joint.numba_backend.lines import fill
-from d3s.estimate.joint.types import Counts, Planes
+from d3s.estimate.joint.kernels.filters import fill
+from d3s.estimate.joint.types import (
+    COMA_NOISE,
+    BlurPlane,
+    Counts,
+    Planes,
+)
 from d3s.estimate.lens_field import COMA_GAIN, LensField, ScaleLimits
 from d3s.rig.lens_maps import SHARP_PX2
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
-from d3s.runtime.simd import FLOATS, load_8, maximum, select_less, splat_8, sqrt, store
+from d3s.runtime.simd import (
+    FLOATS,
+    load_8,
+    maximum,
+    select_less,
+    splat_8,
+    sqrt,
+    store,
+)
 from d3s.types import Image
 
 # Lines of a row of cells: x in the left view and the disparity.
 _X, _DISPARITY, _LINES = range(3)
+
+
 _XX, _XY, _YY, _, _XX_SLOPE, _XY_SLOPE, _YY_SLOPE, _COMA_X, _COMA_Y, _EVEN = (
     int(plane) for plane in BlurPlane
 )
+
+
 _PLANES = len(BlurPlane)
 
 
@@ -48,60 +64,50 @@ class _Units(NamedTuple):
     third_cube: np.float32  # third of a cube, times the gain of third derivatives
 
 
-class NumbaField:
-    """`FieldOperations` in single precision, with intermediate arrays in scratch memory."""
+def blur_differences(
+    memory: Scratch, disparity: Image, field: LensField, scale: int, cell_side: int
+) -> Planes:
+    """Return the planes `BlurPlane` (planes, rows, cols), in pixels of the scale.
 
-    def __init__(self, memory: Scratch) -> None:
-        self._memory = memory
+    `HIGHER` is 0.
+    """
+    out = memory.empty((len(BlurPlane), *disparity.shape))
+    cells = _cells(field, scale * cell_side, scale)
+    units = _Units(
+        np.float32(0.5 / scale**2),
+        np.float32(COMA_GAIN / (3 * scale**3)),
+    )
+    coma = field.coma_px.astype(np.float32)
+    args = (disparity, _maps(field), coma, cells, units, out)
+    run_over_rows(_blur_differences, out.shape[1], *args)
+    return out
 
-    def blur_differences(
-        self, disparity: Image, field: LensField, scale: int, cell_side: int
-    ) -> Planes:
-        """Return the planes `BlurPlane` (planes, rows, cols), in pixels of the scale.
 
-        Parameters: see `FieldOperations.blur_differences`.
-        """
-        out = self._memory.empty((len(BlurPlane), *disparity.shape))
-        cells = _cells(field, scale * cell_side, scale)
-        units = _Units(
-            np.float32(0.5 / scale**2),
-            np.float32(COMA_GAIN / (3 * scale**3)),
-        )
-        coma = field.coma_px.astype(np.float32)
-        args = (disparity, _maps(field), coma, cells, units, out)
-        run_over_rows(_blur_differences, out.shape[1], *args)
-        return out
+def scales_by_blur(
+    memory: Scratch,
+    disparity_px: Image,
+    field: LensField,
+    cell_px: int,
+    limits: tuple[ScaleLimits, ...],
+) -> Counts:
+    """Return the coarsest scale at which each cell may be fitted: 1, 2 or 4."""
+    out = memory.empty(disparity_px.shape, np.uint8)
+    table = np.array(limits, dtype=np.float32).reshape(-1, len(ScaleLimits._fields))
+    cells = _cells(field, cell_px, 1)
+    run_over_rows(_scales_by_blur, out.shape[0], disparity_px, _maps(field), cells, table, out)
+    return out
 
-    def coarsest_scales(
-        self,
-        disparity_px: Image,
-        field: LensField,
-        cell_px: int,
-        limits: tuple[ScaleLimits, ...],
-    ) -> Counts:
-        """Return the coarsest scale at which each cell may be fitted: 1, 2 or 4.
 
-        Parameters: see `FieldOperations.coarsest_scales`.
-        """
-        out = self._memory.empty(disparity_px.shape, np.uint8)
-        table = np.array(limits, dtype=np.float32).reshape(-1, len(ScaleLimits._fields))
-        cells = _cells(field, cell_px, 1)
-        run_over_rows(_coarsest_scales, out.shape[0], disparity_px, _maps(field), cells, table, out)
-        return out
-
-    def remaining_disparity(
-        self, disparity_px: Image, field: LensField, cell_px: int, scale: int
-    ) -> Image:
-        """Return the disparity (rows, cols) that lenses add to that of the depth.
-
-        Parameters: see `FieldOperations.remaining_disparity`.
-        """
-        out = self._memory.empty(disparity_px.shape)
-        maps = field.disparity_maps(scale).astype(np.float32)
-        cells = _cells(field, cell_px, 1)
-        args = (disparity_px, maps, _maps(field)[0], cells, out)
-        run_over_rows(_remaining_disparity, out.shape[0], *args)
-        return out
+def remaining_disparity(
+    memory: Scratch, disparity_px: Image, field: LensField, cell_px: int, scale: int
+) -> Image:
+    """Return the disparity (rows, cols) that lenses add to that of the depth."""
+    out = memory.empty(disparity_px.shape)
+    maps = field.disparity_maps(scale).astype(np.float32)
+    cells = _cells(field, cell_px, 1)
+    args = (disparity_px, maps, _maps(field)[0], cells, out)
+    run_over_rows(_remaining_disparity, out.shape[0], *args)
+    return out
 
 
 def _cells(field: LensField, cell_px: int, scale: int) -> _Cells:
@@ -187,7 +193,7 @@ def _blur_differences(
 
 
 @compiled
-def _coarsest_scales(
+def _scales_by_blur(
     start: int,
     stop: int,
     disparity: Image,
