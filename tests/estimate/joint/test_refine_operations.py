@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import ndimage
 
 import d3s
@@ -311,22 +309,6 @@ def test_only_what_is_wanted(scale, cell, wanted, windows_px):
 def test_nothing_wanted(scale, cell):
     case = _case(scale, cell, (20, 30))
     _assert_same(case._replace(wanted=np.zeros_like(case.wanted)))
-
-
-@settings(max_examples=60)
-@given(
-    grid=st.sampled_from(GRIDS),
-    shape=st.tuples(st.integers(1, 40), st.integers(1, 90)),
-    kind=st.sampled_from(["rendered", "random"]),
-    disparity=st.sampled_from(DISPARITIES),
-    wanted=st.sampled_from(WANTED),
-    windows_px=st.sampled_from([*WINDOWS, (3,), (3, 5, 7, 11), (255,)]),
-)
-def test_whatever_the_size(grid, shape, kind, disparity, wanted, windows_px):
-    case = _case(*grid, shape, kind, disparity, wanted, windows_px)
-    ours, theirs = _assert_same_sums(case)
-    for fit in (_fit(OURS, case, ours), _fit(ORACLE, _double(case), theirs)):
-        _assert_left_alone(case, fit)
 
 
 @GRID
