@@ -74,16 +74,6 @@ def test_paths_are_the_cheapest_from_each_side():
         assert np.allclose(turn(found.edge[side]), edge, atol=1e-4)
 
 
-def test_sources_of_some_cells():
-    paths = sweep_sides(random_guide(), random_start())
-    cells = np.zeros(paths.source.shape[1:], bool)
-    cells[4:7, 10:20] = True
-    wanted = np.zeros(cells.size, bool)
-    some = paths.source[:, cells]
-    wanted[some[some >= 0]] = True
-    assert np.array_equal(paths.sources_of(cells).ravel(), wanted)
-
-
 def test_planes_are_the_same_where_they_are_wanted():
     rows, cols = np.indices((60, 80))
     disparity = (20 + 0.05 * rows - 0.03 * cols).astype(np.float32)

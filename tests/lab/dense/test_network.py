@@ -7,7 +7,7 @@ import pytest
 
 from d3s.lab.dense.candidates import PathModel
 from d3s.lab.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
-from d3s.lab.dense.judge import FEATURES, LARGEST, FillModel, Network, compiled_outputs, outputs_of
+from d3s.lab.dense.judge import FEATURES, FillModel, Network, compiled_outputs, outputs_of
 from d3s.lab.dense.model import (
     MODEL_FILE,
     Model,
@@ -59,14 +59,6 @@ def test_output_is_that_of_the_formula():
     assert found[0] == pytest.approx(2 * 0.5 + 3 * 0.75 / 1.75 + 0.1, rel=1e-6)
 
 
-def test_no_feature_counts_without_bounds():
-    one = network(3, 4)
-    ends = one.mean + LARGEST / one.scale
-    assert outputs_of(one, ends[None])[0] == pytest.approx(
-        outputs_of(one, 1e6 * np.ones((1, 3), np.float32))[0], abs=1e-4
-    )
-
-
 def test_models_are_read_as_they_were_written(tmp_path):
     model = Model(
         EvidenceModel(network(4, 2, 1), network(4, 2, 2)),
@@ -108,14 +100,6 @@ def test_sigma_is_a_third_of_what_few_errors_exceed():
     assert np.mean(error_m > 3 * sigma_m) == pytest.approx(0.02, abs=0.002)
 
 
-def test_sigma_grows_with_the_chance_of_another_surface():
-    model, span = SigmaModel(outside=0.01, falling=0.7), Span(per_dpt_px=23.2, depth_m=1.0)
-    gross = np.linspace(0, 0.9, 50)
-    sigma_m = sigma_of(np.ones(50), np.full(50, 0.3), gross, span, model)
-    assert (np.diff(sigma_m) >= 0).all()
-    assert sigma_m[-1] > 0.5
-
-
 def test_no_cell_is_known_better_than_most_around_it():
     """A sure island among unsure cells is raised to them; a sure region keeps its sigma."""
     sigma_m = np.full((60, 120), 0.4, np.float32)
@@ -128,11 +112,3 @@ def test_no_cell_is_known_better_than_most_around_it():
     assert np.array_equal(found[:, 75:85], sigma_m[:, 75:85])
     assert np.array_equal(np.isnan(found), np.isnan(sigma_m))
     assert (found[:, :100] >= sigma_m[:, :100]).all()
-
-
-def test_measured_cells_count_as_known():
-    sigma_m = np.full((60, 60), np.nan, np.float32)
-    sigma_m[25:35, 25:35] = 0.03
-    is_measured = np.isnan(sigma_m)
-    found = sigma_of_surroundings(sigma_m, is_measured, Span(23.2, 1.0))
-    assert np.array_equal(found[25:35, 25:35], sigma_m[25:35, 25:35])

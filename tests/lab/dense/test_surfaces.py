@@ -7,7 +7,6 @@ import d3s
 from d3s.lab.dense.evidence import cells_of, make_ground, surroundings_of, texture_of
 from d3s.lab.dense.judge import Feature, Texture, features_at
 from d3s.lab.dense.model import load_model
-from d3s.lab.dense.propagation import average_surfaces
 
 
 def step(rows=40, cols=60):
@@ -23,11 +22,6 @@ def test_texture_is_aside_beside_an_edge_and_not_on_it():
     assert aside[on] < 0.2 < 0.7 < aside[beside]
     assert far_aside[20, 18] > 0.7
     assert fine[beside] < middle[beside] < fine[on]
-
-
-def test_even_texture_is_not_aside():
-    guide = np.random.default_rng(0).normal(0, 5, (40, 60, 1)).astype(np.float32)
-    assert np.median(texture_of(guide)[3:5, 15:-15, 15:-15]) < 0.15
 
 
 def test_centre_of_the_texture_is_where_the_edge_is():
@@ -110,23 +104,3 @@ def test_what_differs_from_the_evidence_beside_it_is_unlike():
     found = surroundings_of(disparity.astype(np.float32), guide)
     assert found[4, 20, 27] == pytest.approx(0, abs=1e-3)
     assert found[4, 20, 32] == pytest.approx(np.log1p(20), rel=1e-3)
-
-
-def test_mean_runs_along_a_surface_and_stops_at_an_edge():
-    rng = np.random.default_rng(0)
-    true = np.where(np.arange(60) < 30, 10.0, 20.0) * np.ones((40, 1))
-    noisy = (true + rng.normal(0, 0.5, true.shape)).astype(np.float32)
-    noisy[10:15, 5:10] = np.nan
-    found = average_surfaces(step(), noisy, np.ones_like(noisy))
-    assert np.abs(found - true).max() < 0.3
-    assert np.std(found - true) < 0.15 * 0.5
-
-
-def test_what_weighs_nothing_does_not_count():
-    disparity = np.full((20, 30), 10, np.float32)
-    disparity[:, 15:] = 50
-    weight = np.where(np.arange(30) < 15, 1, 0) * np.ones((20, 1))
-    found = average_surfaces(
-        np.zeros((20, 30, 1), np.float32), disparity, weight.astype(np.float32)
-    )
-    assert np.allclose(found, 10, rtol=1e-4)

@@ -96,14 +96,6 @@ def test_filled_depths_are_no_evidence():
     assert not fused.valid[10:].any()
 
 
-def test_one_frame_is_itself():
-    one = next(frames(d3s.Plane(depth_m=1.0), 1))
-    fused = fuse([one])
-    assert np.array_equal(fused.valid, one.valid)
-    assert np.allclose(fused.depth_m, one.depth_m, rtol=1e-5, equal_nan=True)
-    assert np.allclose(fused.sigma_m, one.sigma_m, rtol=1e-4, equal_nan=True)
-
-
 def test_frames_that_do_not_belong_together_are_refused():
     with pytest.raises(InputError, match="Begin a new filter"):
         fuse([made(np.ones((20, 30))), made(np.ones((30, 20)))])

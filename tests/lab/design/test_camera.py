@@ -1,7 +1,5 @@
 """Cameras on paper: sizes worked by hand, and cameras that cannot be."""
 
-import math
-
 import pytest
 
 from d3s.errors import D3SError
@@ -59,8 +57,6 @@ def test_axis_off_the_middle_of_its_half_narrows_the_view():
         ({"focus_m": (0.02, 0.9)}, r"focus_m=0.02 of the left lens must be above 2 focal lengths"),
         ({"f_number": 2.0}, r"lenses of 6.67 mm do not fit 3.84 mm apart.*Lengthen the baseline"),
         ({"baseline_m": 7e-3}, r"a sensor 7.68 mm wide takes both views for a baseline of 1.92"),
-        ({"focal_length_m": 12.0}, r"focal_length_m=12.0 must be .*Did you pass millimetres"),
-        ({"f_number": 0.1}, r"f_number=0.1 must be between"),
         ({"lens_diameter_m": 1e-3}, r"lens_diameter_m=0.001 must be at least 0.002"),
     ],
 )
@@ -75,8 +71,3 @@ def test_pinhole_and_focus_beyond_infinity_are_no_cameras():
         Camera(optics=optics.replace(aperture_radius_m=0.0))
     with pytest.raises(D3SError, match="the right lens is focused beyond infinity"):
         Camera(optics=optics.replace(optical_power_right_dpt=81.0))
-
-
-def test_focus_at_infinity_is_allowed():
-    camera = Camera.of_lenses(**{**LENSES, "focus_m": (1.0, math.inf)})
-    assert camera.optics.focus_distances_m[1] > 1e6

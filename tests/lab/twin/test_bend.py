@@ -7,7 +7,6 @@ from scipy.optimize import brentq
 
 import d3s
 from d3s.errors import SceneError
-from d3s.lab.twin.warp import read_at
 
 BENT = {"tilt_x_rad": 0.02, "tilt_y_rad": -0.03, "bend_x_per_m": -0.5, "bend_xy_per_m": 0.4}
 BENT["bend_y_per_m"] = 0.3
@@ -104,18 +103,3 @@ def test_blur_is_that_of_the_nearest_plane():
 def test_plane_that_curls_out_of_the_view():
     with pytest.raises(SceneError, match=r"curls out of the view: bend_x_per_m=5,.*Bend it less"):
         d3s.simulate(d3s.BentPlane(depth_m=8.0, bend_x_per_m=5.0), PROTOTYPE)
-
-
-def test_bend_in_the_wrong_unit():
-    with pytest.raises(SceneError, match=r"bend_x_per_m=64\.0 must be at most 5"):
-        d3s.BentPlane(depth_m=1.0, bend_x_per_m=64.0)
-
-
-def test_image_read_between_its_pixels():
-    y, x = np.mgrid[:40, :60].astype(np.float64)
-    image = (0.5 + 0.3 * np.sin(0.9 * x + 0.4 * y)).astype(np.float32)
-    at_x, at_y = x[12:-12, 12:-12] + 0.37, y[12:-12, 12:-12] - 0.21
-    values = read_at(image, at_x, at_y)
-    np.testing.assert_allclose(values, 0.5 + 0.3 * np.sin(0.9 * at_x + 0.4 * at_y), atol=1e-3)
-    border = read_at(image, np.array([[-30.0, 90.0]]), np.array([[-5.0, 70.0]]))
-    np.testing.assert_allclose(border, [[image[0, 0], image[-1, -1]]], atol=0.1)

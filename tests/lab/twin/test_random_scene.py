@@ -48,19 +48,12 @@ def test_one_seed_is_one_scene(photos):
         assert getattr(first, name).tobytes() == getattr(again, name).tobytes()
 
 
-def test_seeds_are_different_scenes():
-    scenes = [described(layers(seed)) for seed in (0, 1, 2, 2**63 - 1)]
-    depths = {scene[-1][0] for scene in scenes}
-    textures = {scene[-1][3] for scene in scenes}
-    assert len(depths) == len(textures) == 4
-
-
 @pytest.mark.parametrize(
     "rig", [pytest.param(PROTOTYPE, id="prototype"), pytest.param(WIDE, id="wide")]
 )
 @pytest.mark.parametrize("things", [None, 1])
 def test_no_scene_is_refused(photos, rig, things):
-    for seed in range(30):
+    for seed in range(12):
         scene = d3s.RandomScene(seed=seed, things=things, photos=(photos,))
         pair = d3s.simulate(scene, rig, shape=(90, 110))
         assert np.isfinite(pair.left).all()
@@ -88,7 +81,7 @@ def test_things_are_tilted_and_spread_over_the_range():
     assert max(one.depth_m for scene in scenes for one in scene) > 0.9
 
 
-@pytest.mark.parametrize("things", [0, 1, 7, 20])
+@pytest.mark.parametrize("things", [0, 7])
 def test_as_many_things_as_asked(things):
     scene = layers(5, things=things)
     assert len(scene) == things + 1
@@ -102,17 +95,6 @@ def test_as_many_things_as_asked(things):
 def test_two_to_five_things_unless_told():
     counts = {len(layers(seed)) - 1 for seed in range(60)}
     assert counts == {2, 3, 4, 5}
-
-
-def test_nothing_but_a_background(photos):
-    pair = d3s.simulate(d3s.RandomScene(seed=1, things=0, photos=(photos,)), PROTOTYPE, shape=SHAPE)
-    background = layers(1, things=0, photos=(photos,))[0]
-    assert pair.depth_m[59:61, 79:81].mean() == pytest.approx(background.depth_m, rel=1e-4)
-
-
-def test_things_do_not_share_their_outlines():
-    masks = [one.mask.tobytes() for seed in range(10) for one in layers(seed)[:-1]]
-    assert len(set(masks)) == len(masks)
 
 
 def test_patterns_are_those_asked_for():
@@ -150,15 +132,6 @@ def test_weak_scenes_have_plain_weak_and_textured_surfaces():
     assert all(one.contrast >= 0.6 and one.shading == 0 for one in textured)
 
 
-def test_a_weak_scene_is_rendered_with_photos_and_without(photos):
-    for options in ({"photos": (photos,)}, {"patterns": ("noise",)}):
-        for seed in range(4):
-            scene = d3s.RandomScene(seed=seed, surfaces="weak", **options)
-            first, again = (d3s.simulate(scene, PROTOTYPE, shape=SHAPE) for _ in range(2))
-            assert first.left.tobytes() == again.left.tobytes()
-            assert 0 <= first.left.min() < first.left.max() <= 1
-
-
 def test_photos_are_those_of_the_folders(photos, tmp_path):
     write_image(tmp_path / "other.png", np.random.default_rng(9).random((50, 60)))
     scenes = [layers(seed, photos=(photos, str(tmp_path))) for seed in range(10)]
@@ -166,36 +139,16 @@ def test_photos_are_those_of_the_folders(photos, tmp_path):
     assert files == {"0.png", "1.png", "2.png", "other.png"}
 
 
-def test_noise_of_a_scene_is_another_stream(photos):
-    # The noise may have the seed of the scene, and does not change the scene.
-    scene = d3s.RandomScene(seed=3, photos=(photos,))
-    clean = d3s.simulate(scene, PROTOTYPE, shape=SHAPE)
-    for seed in (3, 4):
-        noisy = d3s.simulate(scene, PROTOTYPE, shape=SHAPE, noise=0.01, seed=seed)
-        np.testing.assert_array_equal(noisy.depth_m, clean.depth_m)
-        assert (noisy.left - clean.left).std() == pytest.approx(0.01, rel=0.03)
-
-
-def test_frame_is_that_of_the_paper_unless_told():
-    assert d3s.RandomScene(seed=0).own_shape == (1025, 1025)
-
-
 @pytest.mark.parametrize(
     ("values", "words"),
     [
         ({}, "seed is missing: the seed of the whole scene."),
-        ({"seed": -1}, "seed=-1 must be at least 0."),
-        ({"seed": 1.5}, "seed=1.5 must be a whole number."),
         ({"seed": 1, "nearest_m": 0.0}, "nearest_m=0.0 must be above 0: it is in metres."),
-        ({"seed": 1, "nearest_m": float("nan")}, "nearest_m=nan must be a finite number."),
         (
             {"seed": 1, "nearest_m": 1.0, "farthest_m": 1.05},
             "farthest_m=1.05 must be at least 1.1 times nearest_m=1.",
         ),
-        ({"seed": 1, "things": -1}, "things=-1 must be at least 0."),
-        ({"seed": 1, "things": 21}, "things=21 must be at most 20."),
         ({"seed": 1, "patterns": "leaves"}, "patterns='leaves' must be a list."),
-        ({"seed": 1, "photos": [""]}, "photos[0]='' must be one line of text, and not empty."),
         ({"seed": 1, "thing": 3}, "thing is unknown. Did you mean things?"),
         ({"seed": 1, "surfaces": "flat"}, "surfaces='flat' must be 'textured' or 'weak'."),
     ],
@@ -204,18 +157,6 @@ def test_wrong_scene_says_what_is_wrong(values, words):
     with pytest.raises(SceneError) as caught:
         d3s.RandomScene(**values)
     assert str(caught.value) == words
-
-
-def test_unknown_pattern_is_named_with_those_that_are_known():
-    with pytest.raises(SceneError, match=r"^patterns=\['leavs'\] must be one of leaves, stone"):
-        d3s.RandomScene(seed=1, patterns=["leavs"])
-
-
-def test_all_that_is_wrong_is_named_at_once():
-    with pytest.raises(SceneError) as caught:
-        d3s.RandomScene(seed=-1, nearest_m=2.0, farthest_m=1.0, things=-1, patterns=["x"])
-    names = [problem.split("=")[0] for problem in caught.value.problems]
-    assert names == ["seed", "farthest_m", "things", "patterns"]
 
 
 def test_frame_too_small_for_a_scene_is_refused():

@@ -31,16 +31,13 @@ def nothing_is_rendered(monkeypatch):
     monkeypatch.setattr("d3s.lab.twin.pair.render_through", fail)
 
 
-@pytest.mark.parametrize("kind", [d3s.Plane, d3s.TiltedPlane, d3s.Layer])
+@pytest.mark.parametrize("kind", [d3s.Plane])
 @pytest.mark.parametrize(
     ("depth_m", "words"),
     [
         (0, "depth_m=0 must be above 0: it is in metres."),
-        (-1.0, "depth_m=-1.0 must be above 0: it is in metres."),
         (float("nan"), "depth_m=nan must be a finite number."),
-        (float("inf"), "depth_m=inf must be a finite number."),
         ("1", "depth_m='1' must be a finite number."),
-        (True, "depth_m=True must be a finite number."),
         (None, "depth_m is missing: the distance along the axis of the left camera."),
         (
             20000.0,
@@ -52,26 +49,16 @@ def test_depth_that_is_none(kind, depth_m, words):
     assert words_of(lambda: kind(depth_m=depth_m)) == words
 
 
-@pytest.mark.parametrize("depth_m", [np.float32(0.5), np.int64(1), 1, 1e-3, 1e4])
-def test_depth_as_numpy_writes_it(depth_m):
-    assert d3s.Plane(depth_m=depth_m).depth_m == float(depth_m)
-
-
 @pytest.mark.parametrize(
     ("texture", "words"),
     [
         (np.full((4, 4), 0.5), "has one colour (0.5): without contrast there is nothing to match"),
         (np.zeros((4, 4), dtype=np.uint8), "has uint8 values, and floats from 0 to 1 are needed."),
-        (np.eye(4, dtype=bool), "has bool values, and floats from 0 to 1 are needed."),
         (np.zeros((4, 4, 3)), "has shape (4, 4, 3), and a grey image of at least 2x2 is needed"),
-        (np.zeros((1, 9)), "has shape (1, 9), and a grey image of at least 2x2 is needed"),
         (np.array([[0, np.nan], [1, 0]]), "has values that are not finite. Fill them first."),
         ("leavs", "texture='leavs' is neither a pattern nor a file or folder. Did you mean leaves"),
         ("no/such.png", "is neither a pattern nor a file or folder. Known patterns are leaves, st"),
-        ("a\0b", "is neither a pattern nor a file or folder."),
-        ("x" * 5000, "is neither a pattern nor a file or folder."),
         (5, "texture=5 must be the name of a pattern, an image file or folder, a Texture, a Photo"),
-        (None, "texture is missing: a pattern, an image file or folder, or an array."),
         ({"pattern": "leavs"}, "texture.pattern='leavs' must be one of leaves, stone,"),
         ({"image": "x", "with_m": 1.0}, "texture.with_m is unknown. Did you mean width_m?"),
     ],
@@ -80,14 +67,6 @@ def test_texture_that_is_none(texture, words):
     said = words_of(lambda: d3s.Plane(depth_m=1.0, texture=texture))
     assert words in said
     assert said.startswith("texture")
-
-
-def test_image_of_one_colour_is_refused(tmp_path, nothing_is_rendered):
-    path = tmp_path / "grey.png"
-    write_image(path, np.full((40, 40), 0.25))
-    said = words_of(lambda: simulate(d3s.Plane(depth_m=0.5, texture=path)))
-    assert said.startswith(f"texture {path} has one colour (")
-    assert said.endswith("without contrast there is nothing to match. Choose another image.")
 
 
 def test_image_that_cannot_be_read_is_refused(tmp_path, nothing_is_rendered):
@@ -109,14 +88,10 @@ def test_image_that_cannot_be_read_is_refused(tmp_path, nothing_is_rendered):
     ("shape", "words"),
     [
         ((0, 5), "shape=(0, 5) must have from 1 to 64000000 pixels."),
-        ((-3, 4), "shape=(-3, 4) must have from 1 to 64000000 pixels."),
         ((100000, 100000), "shape=(100000, 100000) must have from 1 to 64000000 pixels."),
         ((1.5, 4), "shape=(1.5, 4) must be (rows, cols), two whole numbers."),
         ((float("nan"), 4), "shape=(nan, 4) must be (rows, cols), two whole numbers."),
-        ((float("inf"), 4), "shape=(inf, 4) must be (rows, cols), two whole numbers."),
         ((120,), "shape=(120,) must be (rows, cols), two whole numbers."),
-        ((120, 160, 3), "shape=(120, 160, 3) must be (rows, cols), two whole numbers."),
-        (120, "shape=120 must be (rows, cols), two whole numbers."),
         ("120x160", "shape='120x160' must be (rows, cols), two whole numbers."),
     ],
 )
@@ -135,44 +110,26 @@ def test_shape_too_small_for_the_blur(shape, nothing_is_rendered):
     )
 
 
-def test_shape_just_large_enough_for_the_blur():
-    assert simulate(d3s.Plane(depth_m=0.4), shape=(19, 19)).left.shape == (19, 19)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"noise": -0.1}, "noise=-0.1 must be at least 0."),
         ({"noise": float("nan")}, "noise=nan must be a finite number."),
         ({"noise": 2.55}, "noise=2.55 must be below 1: it is of full scale. Did you pass grey"),
         ({"noise": "0.1"}, "noise='0.1' must be a Sensor, or a number"),
         ({"psf": "disc"}, "psf='disc' "),
-        ({"psf": None}, "psf is missing: the shape of a blurred point."),
         ({"wavelength_m": 550.0}, "wavelength_m=550.0 must be below 2e-05: it is in metres."),
         ({"rig": 5}, "rig=5 must be a Rig. Read a rig file with Rig.load."),
         ({"rig": "rig.toml"}, "rig='rig.toml' must be a Rig. Read a rig file with Rig.load."),
         ({"mounts": None}, "mounts=None must be two of Mount, left and right."),
-        ({"mounts": (d3s.Mount(),)}, "mounts=(Mount("),
         ({"mounts": (1, 2)}, "mounts=(1, 2) must be two of Mount, left and right."),
         (
             {"scene": 5},
             "scene=5 must be a Plane, TiltedPlane, BentPlane, Layered, DepthMapScene or",
         ),
-        (
-            {"scene": "leaves"},
-            "scene='leaves' must be a Plane, TiltedPlane, BentPlane, Layered, Depth",
-        ),
-        ({"scene": None}, "scene=None must be a Plane, TiltedPlane, BentPlane, Layered, DepthMap"),
     ],
 )
 def test_argument_that_is_none(options, words, nothing_is_rendered):
     assert words_of(lambda: simulate(**options)).startswith(words)
-
-
-@pytest.mark.parametrize("seed", [-1, None, 1.5, "7", ()])
-def test_seed_that_is_none(seed):
-    said = words_of(lambda: simulate(seed=seed), D3SError)
-    assert said.endswith("must be a whole number of at least 0, or several of them.")
 
 
 def test_seed_is_checked_before_anything_is_rendered(nothing_is_rendered):
@@ -180,33 +137,19 @@ def test_seed_is_checked_before_anything_is_rendered(nothing_is_rendered):
         simulate(seed=-1)
 
 
-def test_class_in_place_of_a_scene():
-    with pytest.raises(SceneError, match=r"^scene="):
-        simulate(d3s.Plane)
-
-
 @pytest.mark.parametrize(
     ("mask", "words"),
     [
         (np.full(SHAPE, 2.0), "must be from 0 (nothing there) to 1 (covers what is behind)."),
-        (np.full(SHAPE, -0.1), "must be from 0 (nothing there) to 1 (covers what is behind)."),
         (np.full(SHAPE, np.nan), "has values that are not finite."),
-        (np.ones(SHAPE, dtype=np.uint8), "has uint8 values, and floats from 0 to 1 are needed."),
         (np.ones((*SHAPE, 3)), "has shape (120, 160, 3), and a grey mask of at least 2x2"),
         (5, "mask=5 must be an array of the frame's shape, or the name of an image file."),
-        ([[0, 1]], "must be an array of the frame's shape, or the name of an image file."),
     ],
 )
 def test_mask_that_is_none(mask, words):
     said = words_of(lambda: d3s.Layer(depth_m=1.0, mask=mask))
     assert said.startswith("mask=")
     assert words in said
-
-
-def test_mask_file_that_is_not_there(nothing_is_rendered):
-    layers = [d3s.Layer(depth_m=1.0), d3s.Layer(depth_m=0.5, mask="none.png")]
-    said = words_of(lambda: simulate(d3s.Layered(layers=layers)), InputError)
-    assert said == "none.png: there is no such file. Check the name."
 
 
 @pytest.mark.parametrize(
@@ -216,7 +159,6 @@ def test_mask_file_that_is_not_there(nothing_is_rendered):
             {"tilt_x_rad": 45.0},
             "tilt_x_rad=45.0 must be below 1.5: it is in radians. Did you pass degrees?",
         ),
-        ({"tilt_y_rad": -1.6}, "tilt_y_rad=-1.6 must be above -1.5: it is in radians."),
         ({"tilt_y_rad": float("nan")}, "tilt_y_rad=nan must be a finite number."),
     ],
 )
@@ -224,9 +166,9 @@ def test_tilt_that_is_none(tilts, words):
     assert words_of(lambda: d3s.TiltedPlane(depth_m=1.0, **tilts)).startswith(words)
 
 
-@pytest.mark.parametrize("offset_px", [0.0, -31.0, 31.0])
+@pytest.mark.parametrize("offset_px", [0.0, -31.0])
 @pytest.mark.parametrize("sign", [-1, 1])
-@pytest.mark.parametrize("slope", [2.0, 3.0, 6.0])
+@pytest.mark.parametrize("slope", [2.0, 6.0])
 def test_plane_that_reaches_the_horizon(slope, sign, offset_px, nothing_is_rendered):
     # Focal length 100 px: the horizon is 50, 33 or 17 px from the axis. The frame ends at 20 px,
     # and its surroundings are rendered too, for the blur.
@@ -274,10 +216,3 @@ def test_scenes_do_not_change():
     assert layer.depth_m == 1.0
     with pytest.raises(SceneError, match=r"^depth_m=-3\.0"):
         layer.replace(depth_m=-3.0)
-
-
-def test_scenes_of_the_same_values_are_equal():
-    assert d3s.Plane(depth_m=1.0, texture="wood") == d3s.Plane(
-        depth_m=1.0, texture=d3s.Texture(pattern="wood")
-    )
-    assert d3s.Plane(depth_m=1.0) != d3s.Plane(depth_m=1.1)

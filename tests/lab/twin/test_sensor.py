@@ -54,7 +54,7 @@ def test_the_ideal_sensor_gives_back_what_falls_on_it():
     assert not np.shares_memory(image, light)
 
 
-@pytest.mark.parametrize("values", [{}, {"bits": 8}, {"saturates": True}, EVERYTHING])
+@pytest.mark.parametrize("values", [{"bits": 8}, EVERYTHING])
 def test_the_light_is_left_as_it_was(values):
     light = np.random.default_rng(0).normal(0.5, 1, (31, 17)).astype(np.float32)
     before = light.copy()
@@ -63,32 +63,17 @@ def test_the_light_is_left_as_it_was(values):
     np.testing.assert_array_equal(light, before)
 
 
-def test_other_floats_and_strides_become_float32_in_rows():
-    light = np.random.default_rng(0).random((20, 30))
-    sensor = Sensor(noise=0.1)
-    expected = sensor.expose(light.astype(np.float32), camera=0, rng=np.random.default_rng(1))
-    for other in (light, np.asfortranarray(light), np.flip(np.flip(light).copy())):
-        image = sensor.expose(other, camera=0, rng=np.random.default_rng(1))
-        assert image.dtype == np.float32
-        assert image.flags.c_contiguous
-        np.testing.assert_array_equal(image, expected)
-
-
 # --- noise, computed by hand: with 10 000 e, shot noise has the variance I 1e-4; 20 e are 0.002
 
 
 @pytest.mark.parametrize(
     ("values", "level", "sigma"),
     [
-        ({"noise": 0.01}, 0.0, 0.01),
         ({"noise": 0.01}, 0.9, 0.01),
-        ({"full_well_e": 1e4}, 0.01, 0.001),
         ({"full_well_e": 1e4}, 0.25, 0.005),
-        ({"full_well_e": 1e4}, 1.0, 0.01),
-        ({"full_well_e": 10.0}, 0.4, 0.2),  # four electrons
-        ({"full_well_e": 1e4, "read_noise_e": 20.0}, 0.0, 0.002),
-        ({"full_well_e": 1e4, "read_noise_e": 120.0}, 0.25, 0.013),  # 5² + 12² = 13²
-        ({"noise": 0.012, "full_well_e": 1e4, "read_noise_e": 90.0}, 0.64, 0.017),  # 8² + 9² + 12²
+        ({"full_well_e": 10.0}, 0.4, 0.2),
+        ({"full_well_e": 1e4, "read_noise_e": 120.0}, 0.25, 0.013),
+        ({"noise": 0.012, "full_well_e": 1e4, "read_noise_e": 90.0}, 0.64, 0.017),
     ],
 )
 def test_noise_is_as_its_numbers_say(values, level, sigma):
@@ -99,31 +84,12 @@ def test_noise_is_as_its_numbers_say(values, level, sigma):
     assert float(sensor.noise_sigma(level)) == pytest.approx(sigma, rel=1e-3)
 
 
-def test_shot_noise_comes_in_whole_electrons():
-    electrons = exposed(Sensor(full_well_e=20.0), 0.2) * 20
-    np.testing.assert_allclose(electrons, np.rint(electrons), atol=1e-5)
-    assert float(np.mean(electrons == 0)) == pytest.approx(np.exp(-4), rel=0.05)
-
-
-def test_plain_noise_is_gaussian():
-    image = (exposed(Sensor(noise=0.1), 0.5).astype(np.float64) - 0.5) / 0.1
-    assert np.mean(image**3) == pytest.approx(0, abs=0.04)  # seven sigma
-    assert np.mean(image**4) == pytest.approx(3, abs=0.15)
-
-
 def test_light_below_zero_stays_and_has_no_shot_noise():
     np.testing.assert_array_equal(exposed(Sensor(full_well_e=100.0), -0.03), flat(-0.03))
     image = exposed(Sensor(full_well_e=100.0, read_noise_e=2.0), -0.03)
     assert mean(image) == pytest.approx(-0.03, abs=2e-4)
     assert sd(image) == pytest.approx(0.02, rel=0.01)
     assert float(Sensor(full_well_e=100.0).noise_sigma(-0.03)) == 0
-
-
-def test_predicted_noise_has_the_shape_of_the_light():
-    sensor = Sensor(noise=0.003, full_well_e=1e4)
-    sigma = sensor.noise_sigma(np.array([[0.0, 0.16]]))
-    np.testing.assert_allclose(sigma, [[0.003, 0.005]], rtol=1e-12)
-    assert sensor.noise_sigma(0.5).shape == ()
 
 
 # --- differences between views, and between pixels
@@ -142,12 +108,6 @@ def test_a_lens_that_passes_less_light_has_less_shot_noise():
     assert sd(exposed(sensor, 1.0, camera=1)) == pytest.approx(0.01, rel=0.01)
 
 
-def test_gain_leaves_the_noise_of_electronics_alone():
-    sensor = Sensor(noise=0.01, gain=(0.1, 5.0))
-    assert sd(exposed(sensor, camera=0)) == pytest.approx(0.01, rel=0.01)
-    assert sd(exposed(sensor, camera=1)) == pytest.approx(0.01, rel=0.01)
-
-
 def test_vignetting_takes_its_share_in_the_corners():
     image = exposed(Sensor(vignetting=0.4), 0.5, shape=(61, 81))
     assert image[30, 40] == 0.5
@@ -155,25 +115,6 @@ def test_vignetting_takes_its_share_in_the_corners():
     # Half-sides 30 and 40, half-diagonal 50: losses of 0.4 (3/5)² and 0.4 (4/5)².
     np.testing.assert_allclose(image[[0, -1], 40], 0.5 * (1 - 0.144), rtol=1e-6)
     np.testing.assert_allclose(image[30, [0, -1]], 0.5 * (1 - 0.256), rtol=1e-6)
-
-
-def test_vignetting_about_another_centre():
-    image = exposed(Sensor(vignetting=1.0), 0.5, shape=(31, 41), centre_px=(40, 0))
-    assert image[0, 40] == 0.5
-    assert image[30, 0] == pytest.approx(0, abs=1e-7)
-    assert image[30, 40] == pytest.approx(0.5 * (1 - 0.36))
-    assert image[0, 0] == pytest.approx(0.5 * (1 - 0.64))
-
-
-def test_vignetting_of_one_pixel():
-    np.testing.assert_array_equal(exposed(Sensor(vignetting=0.5), shape=(1, 1)), [[0.5]])
-
-
-def test_vignetting_takes_shot_noise_with_it():
-    sensor = Sensor(vignetting=0.96, full_well_e=1e4)
-    corner = [exposed(sensor, 1.0, shape=(5, 5), seed=seed)[0, 0] for seed in range(4000)]
-    assert mean(corner) == pytest.approx(0.04, abs=2e-4)
-    assert sd(corner) == pytest.approx(0.002, rel=0.05)
 
 
 def test_the_pattern_is_the_same_in_every_frame():
@@ -212,14 +153,6 @@ def test_the_pattern_is_no_frame_of_a_small_seed():
     assert abs(np.corrcoef(pattern, noise.ravel())[0, 1]) < 0.015
 
 
-def test_a_changed_image_does_not_change_the_pattern():
-    sensor = Sensor(offset_pattern=0.03)
-    image = exposed(sensor)
-    kept = image.copy()
-    image[:] = 0
-    np.testing.assert_array_equal(exposed(sensor), kept)
-
-
 # --- columns, rows and hot pixels
 
 
@@ -248,11 +181,6 @@ def test_noise_of_lines_adds_to_that_of_pixels():
     assert sd(down) == pytest.approx(0.06, rel=0.15)
 
 
-def test_both_halves_of_a_sensor_share_the_offset_of_a_row():
-    image = exposed(Sensor(row_noise=0.01))
-    np.testing.assert_array_equal(image[:, :250], image[:, 250:])
-
-
 def test_hot_pixels_stay_where_they_are():
     sensor = Sensor(noise=0.01, hot_pixels=0.002, offset=(0.3, 0.0))
     hot = exposed(sensor, 0.1, seed=1) == 1
@@ -268,14 +196,6 @@ def test_hot_pixels_stay_where_they_are():
     assert float(sensor.noise_sigma(0.1)) == pytest.approx(0.01)
 
 
-def test_hot_pixels_are_spread_over_the_sensor():
-    hot = exposed(Sensor(hot_pixels=0.1), 0.1) == 1
-    ninths = [
-        np.mean(part) for band in np.array_split(hot, 3) for part in np.array_split(band, 3, axis=1)
-    ]
-    np.testing.assert_allclose(ninths, 0.1, atol=0.01)
-
-
 # --- saturation and grey levels
 
 
@@ -287,13 +207,6 @@ def test_saturation_clips_and_nothing_else_does():
     noisy = exposed(Sensor(noise=0.1, saturates=True), 1.0)
     assert noisy.max() == 1
     assert float(np.mean(noisy == 1)) == pytest.approx(0.5, abs=0.01)
-
-
-def test_saturation_comes_after_gain_and_offset():
-    sensor = Sensor(gain=(4.0, 1.0), offset=(-0.5, 0.0), saturates=True)
-    np.testing.assert_array_equal(exposed(sensor, 0.25), flat(0.5))
-    np.testing.assert_array_equal(exposed(sensor, 0.3125), flat(0.75))
-    np.testing.assert_array_equal(exposed(sensor, 0.5), flat(1.0))
 
 
 @pytest.mark.parametrize("bits", [8, 10, 12])
@@ -354,15 +267,6 @@ def test_the_noise_of_both_views_and_of_all_frames_is_independent(sensor):
     assert np.abs(correlation - np.eye(4)).max() < 0.015  # 6 sigma
 
 
-def test_each_view_of_a_pair_has_its_own_numbers():
-    sensor = Sensor(gain=(1.0, 0.5), offset=(0.0, 0.25), vignetting=1.0)
-    left, right = expose_pair(
-        flat(0.5, (5, 9)), flat(0.5, (7, 9)), sensor, 0, centres_px=((0, 0), (8, 6))
-    )
-    assert (left[0, 0], left[-1, -1]) == (0.5, 0)
-    assert (right[-1, -1], right[0, 0]) == (0.5, 0.25)
-
-
 def test_a_number_is_the_noise_of_a_pair_and_of_a_sensor():
     assert as_sensor(0.02) == Sensor(noise=0.02)
     assert as_sensor(np.float64(0.02)) == Sensor(noise=0.02)
@@ -386,16 +290,12 @@ def test_a_sensor_is_a_value():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"noise": -0.1}, "noise=-0.1 must be at least 0."),
         ({"noise": float("nan")}, "noise=nan must be a finite number."),
-        ({"noise": float("inf")}, "noise=inf must be a finite number."),
         (
             {"noise": 2.55},
             "noise=2.55 must be below 1: it is of full scale. Did you pass grey levels? Of 8 bits, "
             "that is 0.01.",
         ),
-        ({"full_well_e": 9.0}, "full_well_e=9.0 must be at least 10."),
-        ({"full_well_e": "many"}, "full_well_e='many' must be a finite number."),
         (
             {"read_noise_e": 3.0},
             "read_noise_e=3.0 needs full_well_e, the electrons at full scale. Pass it too, or pass "
@@ -405,29 +305,12 @@ def test_a_sensor_is_a_value():
             {"read_noise_e": 30.0, "full_well_e": 20.0},
             "read_noise_e=30.0 must be below full_well_e=20: both are in electrons.",
         ),
-        ({"read_noise_e": -1.0, "full_well_e": 20.0}, "read_noise_e=-1.0 must be at least 0."),
         ({"gain": (1.0, -0.5)}, "gain[1]=-0.5 must be at least 0."),
-        ({"gain": (1.0, 1.0, 1.0)}, "gain=(1.0, 1.0, 1.0) must have at most 2 values."),
         (
             {"gain": (1.0,)},
             "gain[1] is missing: the share of light that the left and the right lens pass.",
         ),
-        ({"gain": 1.1}, "gain=1.1 must be a list."),
-        ({"offset": (16.0, 0.0)}, "offset[0]=16.0 must be below 1."),
-        ({"vignetting": 1.5}, "vignetting=1.5 must be at most 1."),
-        ({"gain_pattern": 0.5}, "gain_pattern=0.5 must be at most 0.1."),
-        ({"offset_pattern": -0.5}, "offset_pattern=-0.5 must be at least 0."),
-        ({"column_noise": -0.5}, "column_noise=-0.5 must be at least 0."),
-        (
-            {"row_noise": 2.55},
-            "row_noise=2.55 must be below 1: it is of full scale. Did you pass grey levels? Of 8 "
-            "bits, that is 0.01.",
-        ),
-        ({"hot_pixels": 0.5}, "hot_pixels=0.5 must be at most 0.1."),
-        ({"pattern_seed": -1}, "pattern_seed=-1 must be at least 0."),
-        ({"pattern_seed": 0.5}, "pattern_seed=0.5 must be a whole number."),
         ({"bits": 9}, "bits=9 must be 8, 10 or 12, or None for an image without steps."),
-        ({"bits": "8"}, "bits='8' must be a whole number."),
         ({"vigneting": 0.1}, "vigneting is unknown. Did you mean vignetting?"),
     ],
 )
@@ -444,22 +327,12 @@ def test_a_sensor_names_all_that_is_wrong_at_once():
     assert names == ["noise", "full_well_e", "gain[0]", "gain[1]", "bits"]
 
 
-def test_a_replaced_value_is_checked_against_the_others():
-    sensor = Sensor(full_well_e=1e4, read_noise_e=3.0)
-    with pytest.raises(SceneError, match=r"read_noise_e=3\.0 needs full_well_e"):
-        sensor.replace(full_well_e=None)
-
-
 @pytest.mark.parametrize(
     ("noise", "words"),
     [
         (-0.1, r"^noise=-0\.1 must be at least 0"),
-        (float("nan"), "^noise=nan must be a finite number"),
-        (10**400, "^noise=.* must be"),
         ("0.1", r"^noise='0\.1' must be a Sensor, or a number"),
-        (None, "^noise=None must be a Sensor, or a number"),
         (True, "^noise=True must be a Sensor, or a number"),
-        ((0.1, 0.1), r"^noise=\(0\.1, 0\.1\) must be a Sensor, or a number"),
     ],
 )
 def test_what_is_no_noise(noise, words):
@@ -471,12 +344,8 @@ def test_what_is_no_noise(noise, words):
     ("light", "words"),
     [
         (np.zeros(5, np.float32), r"shape \(5,\), and must be \(rows, cols\)"),
-        (np.zeros((5, 5, 3), np.float32), r"shape \(5, 5, 3\), and must be"),
-        (np.zeros((0, 5), np.float32), r"shape \(0, 5\), and must be .* with a pixel"),
         (np.zeros((5, 5), np.uint8), "type uint8, and must be float32, of full scale. Divide"),
-        (np.full((5, 5), np.nan, np.float32), "from nan to nan, and must be finite"),
         (np.array([[0, np.nan, 1]], np.float32), "from nan to nan, and must be finite"),
-        (np.array([[0, -np.inf, 1]], np.float32), "from -inf to 1, and must be finite"),
         (np.array([[0, 1e30]], np.float32), r"from 0 to 1e\+30, and must be .* of full scale"),
     ],
 )
@@ -485,19 +354,19 @@ def test_light_that_is_none(light, words):
         Sensor(full_well_e=1e4).expose(light, camera=0, rng=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("camera", [2, -1, True, "left", None])
+@pytest.mark.parametrize("camera", [2, True])
 def test_a_camera_that_is_not_there(camera):
     with pytest.raises(InputError, match=r"must be 0 \(left\) or 1 \(right\)"):
         exposed(Sensor(), camera=camera)
 
 
-@pytest.mark.parametrize("centre", [(1.0, np.nan), (1.0,), (1.0, 2.0, 3.0), 5.0, (1e300, 0.0)])
+@pytest.mark.parametrize("centre", [(1.0, np.nan), 5.0])
 def test_a_centre_that_is_none(centre):
     with pytest.raises(InputError, match=r"^centre_px=.* must be two finite numbers, x and y"):
         exposed(Sensor(), centre_px=centre)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, None, True, "7", (), (1, -2), (1, 2.5), {1, 2}])
+@pytest.mark.parametrize("seed", [-1, None, "7", (), {1, 2}])
 def test_a_seed_that_is_none(seed):
     with pytest.raises(InputError, match=r"^seed=.* must be a whole number of at least 0, or sev"):
         pair(seed)

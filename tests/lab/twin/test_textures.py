@@ -53,7 +53,7 @@ def test_width_is_that_on_the_object():
 
 
 @pytest.mark.parametrize("shape", [(600, 801), (601, 800), (1025, 513)])
-@pytest.mark.parametrize("depth_m", [0.5, 2.0, 6.0, 16.0])
+@pytest.mark.parametrize("depth_m", [0.5, 6.0, 16.0])
 def test_dot_stays_where_it_is_at_any_resolution(shape, depth_m):
     # One texel per pixel at 1 m, so that 16 texels are one pixel far away. The origin is the middle
     # texel, size // 2.
@@ -90,23 +90,13 @@ def mirrored_px(texels_a_pixel):
     return [dot_px(image, near, half) for near in places], places
 
 
-def test_photo_goes_on_mirrored():
-    photo = d3s.Photo(image=dots([(159, 100)], (200, 200), sigma=3.0), width_m=200 / 6050)
-    image = d3s.simulate(d3s.Plane(depth_m=1.0, texture=photo), PINHOLE, shape=(120, 320)).left
-    for near in (59.0, 137.0):  # 39 to both sides of texel 198, from texel 100
-        part = image[:, round(159.5 + near) - 10 : round(159.5 + near) + 11]
-        assert centroid_px(part)[0] + round(159.5 + near) - 10 - 159.5 == pytest.approx(
-            near, abs=0.02
-        )
-
-
 @pytest.mark.parametrize("texels_a_pixel", [2, 4])
 def test_mirror_stays_where_it_is_at_any_resolution(texels_a_pixel):
     measured, expected = mirrored_px(texels_a_pixel)
     np.testing.assert_allclose(measured, expected, atol=0.05)
 
 
-@pytest.mark.parametrize("angle", [np.pi / 6, -np.pi / 6, np.pi / 2, np.pi])
+@pytest.mark.parametrize("angle", [np.pi / 6, np.pi / 2])
 def test_angle_turns_clockwise(angle):
     # A dot 36.3 px right of the centre. A clockwise rotation moves it down.
     photo = d3s.Photo(image=dots([(260, 200)]), width_m=0.04, angle_rad=angle)
@@ -122,25 +112,12 @@ def test_angle_of_a_pattern_is_that_of_a_photo():
     assert (turned - np.rot90(straight, -1)).std() < 0.05 * straight.std()
 
 
-@pytest.mark.parametrize("contrast", [0.25, 2.0])
+@pytest.mark.parametrize("contrast", [0.25])
 def test_contrast_is_a_factor_about_mid_grey(contrast):
     image = np.random.default_rng(0).random((50, 60))
     for texture in (d3s.Photo(image=image), d3s.Texture(pattern="leaves")):
-        full, changed = view(texture), view(texture.replace(contrast=contrast))
-        np.testing.assert_allclose(changed, 0.5 + contrast * (full - 0.5), atol=1e-5)
-
-
-def test_a_plain_surface_has_one_grey():
-    for depth_m in (0.5, 1.4):
-        plain = view(d3s.Texture(pattern="leaves", contrast=0.0, grey=0.3), depth_m)
-        np.testing.assert_allclose(plain, 0.3, atol=1e-6)
-
-
-def test_grey_is_added():
-    image = np.random.default_rng(0).random((50, 60))
-    for texture in (d3s.Photo(image=image), d3s.Texture(pattern="leaves")):
-        changed = view(texture.replace(contrast=0.1, grey=0.6))
-        np.testing.assert_allclose(changed, 0.6 + 0.1 * (view(texture) - 0.5), atol=1e-5)
+        full, changed = view(texture), view(texture.replace(contrast=contrast, grey=0.6))
+        np.testing.assert_allclose(changed, 0.6 + contrast * (full - 0.5), atol=1e-5)
 
 
 def test_shading_is_slow_and_lies_on_the_surface():
@@ -198,23 +175,6 @@ def test_blocks_that_are_kept_are_those_that_are_made():
     assert first.tobytes() == again.tobytes() == anew.tobytes()
 
 
-def test_changed_picture_does_not_change_the_texture():
-    image = view("leaves")
-    kept = image.copy()
-    image[:] = 0
-    np.testing.assert_array_equal(view("leaves"), kept)
-
-
-def test_array_of_the_caller_may_change_afterwards():
-    image = np.random.default_rng(0).random((20, 30))
-    photo = d3s.Photo(image=image)
-    kept = image.astype(np.float32)
-    image[:] = 0
-    np.testing.assert_array_equal(photo.pixels(), kept)
-    with pytest.raises(ValueError, match="read-only"):
-        photo.pixels()[0, 0] = 1
-
-
 def test_curve_of_srgb_is_undone(tmp_path):
     import cv2
 
@@ -254,12 +214,6 @@ def test_whatever_people_call_a_texture(folder):
     np.testing.assert_array_equal(as_texture(array).pixels(), array)
 
 
-def test_pattern_is_meant_before_a_file_of_its_name(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    (folder / "wood").mkdir()
-    assert as_texture("wood") == d3s.Texture(pattern="wood")
-
-
 def test_empty_name_is_no_texture():
     with pytest.raises(SceneError, match="is empty: name a pattern"):
         d3s.Plane(depth_m=1.0, texture="")
@@ -269,15 +223,11 @@ def test_empty_name_is_no_texture():
     ("values", "words"),
     [
         ({"pattern": "leafs"}, "pattern='leafs' must be one of leaves, stone, wood"),
-        ({"seed": -1}, "seed=-1 must be at least 0."),
-        ({"scale": 0.0}, "scale=0.0 must be above 0.001."),
         (
             {"angle_rad": 45.0},
             "angle_rad=45.0 must be at most 4: it is in radians. Did you pass degrees?",
         ),
         ({"contrast": -0.1}, "contrast=-0.1 must be at least 0."),
-        ({"grey": 1.5}, "grey=1.5 must be at most 1."),
-        ({"shading": 0.6}, "shading=0.6 must be at most 0.5."),
         ({"size": 2.0}, "size is unknown."),
     ],
 )
@@ -292,8 +242,6 @@ def test_wrong_texture_says_what_is_wrong(values, words):
     [
         ({"image": 5}, "image=5 must be an image file, a folder of images, or an array."),
         ({"image": "x.png", "width_m": 0.0}, "width_m=0.0 must be above 0.0001: it is in metres."),
-        ({"image": "x.png", "number": -1}, "number=-1 must be at least 0."),
-        ({}, "image is missing: an image file, a folder of images, or an array."),
     ],
 )
 def test_wrong_photo_says_what_is_wrong(values, words):
