@@ -25,7 +25,8 @@ from d3s.lab.design.error_model import (
     ErrorTable,
     error_model,
 )
-from d3s.lab.design.predict import LEAST_DENSITY, WAVELENGTH_M, ErrorLimit
+from d3s.lab.design.limits import WAVELENGTH_M
+from d3s.lab.design.predict import LEAST_DENSITY, ErrorLimit
 from d3s.lab.design.wall import Lighting
 from d3s.record import OneLine, Record
 

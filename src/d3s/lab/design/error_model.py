@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.lens_field import BLUR_RADIUS_PX, DEFOCUS_PX2
 from d3s.estimate.options import JointOptions
+from d3s.lab.design.limits import WAVELENGTH_M
 from d3s.lab.design.wall import Wall
 from d3s.lab.design.window_fit import FitErrors, window_errors
 from d3s.rig import Optics
@@ -32,8 +33,6 @@ from d3s.types import FloatArray, Progress
 NATURAL_FILE = Path(__file__).with_name("natural_texture.json")
 """Table of the natural texture, written by benchmarks/design.py."""
 
-# Wavelength of the light for which a cut-off in cycles/px is turned into an f-number and back.
-_WAVELENGTH_M = 550e-9
 _SIDE_PX = 384  # of the picture
 _DEPTH_M = 1.0  # of the plane; any would do
 _RADIUS_PX: Mapping[int, tuple[float, ...]] = {
@@ -233,7 +232,7 @@ def _optics_with(radius_px: float, difference_px: float, cutoff: float) -> Optic
     vanishes, as it nearly does for every camera.
     """
     sensor_m, pitch_m = 10e-3, 2e-6
-    aperture_m = 0.5 * sensor_m * _WAVELENGTH_M * cutoff / pitch_m
+    aperture_m = 0.5 * sensor_m * WAVELENGTH_M * cutoff / pitch_m
     per_dpt_px = sensor_m * aperture_m / pitch_m
     left, right = (
         1 / _DEPTH_M - (radius_px + sign * difference_px / 2) / per_dpt_px for sign in (1, -1)

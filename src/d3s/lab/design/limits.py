@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from d3s.rig import Optics
 from d3s.types import FloatArray
 
 Spread = Literal["gaussian", "disk", "diffraction"]
+
+WAVELENGTH_M = 550e-9
+"""Wavelength of the light: green."""
 
 # Frequencies of the tables of transfer functions, from 0 to the corner of the spectrum.
 _TABLE_STEPS = 640
@@ -186,13 +189,6 @@ def transfer_function(lens: Lens, spread: Spread, wavelength_m: float) -> Transf
 _STEP_SHARE = 1e-4  # of the depth, for derivatives
 
 
-class Diffraction(NamedTuple):
-    """Shape of the PSF, and the wavelength of the light."""
-
-    spread: Spread = "diffraction"
-    wavelength_m: float = 550e-9
-
-
 def texture_bound(
     texture: FloatArray,
     depth_m: float,
@@ -200,7 +196,6 @@ def texture_bound(
     *,
     window_px: int,
     noise_sigma: float,
-    diffraction: Diffraction = Diffraction(),  # noqa: B008 - immutable
 ) -> DepthBound:
     """Smallest standard deviation of the depth of a window of a texture, in metres, by cue.
 
@@ -209,7 +204,7 @@ def texture_bound(
     """
     power, radius, across = _spectrum(texture, window_px)
     lenses = [optics.lens(camera) for camera in (0, 1)]
-    transfers = [_transfers(lens, depth_m, diffraction, radius) for lens in lenses]
+    transfers = [_transfers(lens, depth_m, radius) for lens in lenses]
     (h0, h0_slope), (h1, h1_slope) = transfers
     usable = usable_share(power, (h0, h1), noise_sigma)
     slope = disparity_slope_px_per_m(
@@ -240,23 +235,21 @@ def _spectrum(texture: FloatArray, window_px: int) -> tuple[FloatArray, FloatArr
     return power, radius, np.broadcast_to(across, radius.shape)
 
 
-def _transfers(
-    lens: Lens, depth_m: float, diffraction: Diffraction, radius: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _transfers(lens: Lens, depth_m: float, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Transfer function of a lens, and its derivative by the depth, at frequencies."""
     step_m = _STEP_SHARE * depth_m
-    near, here, far = (
-        transfer_at(radius, lens, depth_m + sign * step_m, diffraction) for sign in (-1, 0, 1)
-    )
+    near, here, far = (transfer_at(radius, lens, depth_m + sign * step_m) for sign in (-1, 0, 1))
     return here, (far - near) / (2 * step_m)
 
 
 def transfer_at(
-    radius: FloatArray, lens: Lens, depth_m: float, diffraction: Diffraction
+    radius: FloatArray,
+    lens: Lens,
+    depth_m: float,
 ) -> FloatArray:
     """Transfer function of a lens at frequencies in cycles/px, interpolated in a table of it."""
     if lens.aperture_radius_m == 0:
         return np.ones_like(radius)
     table_at = np.linspace(0.0, _CORNER, _TABLE_STEPS + 1)
-    function = transfer_function(lens, diffraction.spread, diffraction.wavelength_m)
+    function = transfer_function(lens, "diffraction", WAVELENGTH_M)
     return np.asarray(np.interp(radius, table_at, function(table_at, depth_m)))

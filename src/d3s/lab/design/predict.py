@@ -13,7 +13,7 @@ from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
 from d3s.lab.design.camera import Camera
 from d3s.lab.design.error_model import MAE_PER_SIGMA, error_model
-from d3s.lab.design.limits import texture_bound
+from d3s.lab.design.limits import WAVELENGTH_M, texture_bound
 from d3s.lab.design.wall import Lighting, Wall
 from d3s.lab.design.window_fit import FitErrors, window_errors
 from d3s.optics.information import DepthBound
@@ -24,8 +24,6 @@ DEPTHS = 28
 """Number of depths of a prediction."""
 LEAST_DENSITY = 0.5
 """Share of the textured pixels that have a depth within a working range."""
-WAVELENGTH_M = 550e-9
-"""Wavelength of the light: green."""
 
 _SIDE_PX = 384  # of the picture of the texture: that of the table
 _CONFUSION_PX = 1.0  # diameter of a blur disk that counts as sharp

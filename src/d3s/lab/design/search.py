@@ -25,7 +25,7 @@ from d3s.lab.design.candidates import (
     load_catalogue,
 )
 from d3s.lab.design.error_model import Axes, ErrorTable, build_table, natural_table
-from d3s.lab.design.predict import ErrorLimit, Prediction, predict
+from d3s.lab.design.predict import ErrorLimit
 from d3s.lab.design.wall import Lighting, Wall
 from d3s.record import Converted, Record
 from d3s.types import Progress
@@ -179,13 +179,6 @@ class Search:
     front: tuple[Answer, ...]  # none is smaller, brighter and farther than another
     relaxed: tuple[Relaxed, ...]
     tried: int  # number of cameras
-
-    def predictions(self, light: Lighting, wall: Wall) -> list[Prediction]:
-        """Full predictions of the answers over the reach of the wish."""
-        return [
-            predict(one.camera, reach_m=self.wish.reach_m, light=light, wall=wall)
-            for one in self.answers
-        ]
 
 
 _Score = Callable[[Merits], Array]

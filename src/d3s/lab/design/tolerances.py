@@ -25,7 +25,8 @@ from d3s.lab.design.error_model import (
     error_model,
     natural_table,
 )
-from d3s.lab.design.predict import WAVELENGTH_M, ErrorLimit, Prediction
+from d3s.lab.design.limits import WAVELENGTH_M
+from d3s.lab.design.predict import ErrorLimit, Prediction
 from d3s.lab.design.window_fit import window_errors
 from d3s.optics.psf import optical_cutoff
 from d3s.rig import Optics

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.refine import UNEXPLAINED, fit_parameters
 from d3s.estimate.joint.smoothing import noise_gains
-from d3s.lab.design.limits import Diffraction, transfer_at
+from d3s.lab.design.limits import transfer_at
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
@@ -94,7 +94,6 @@ def window_errors(
     *,
     lenses: Optics | None = None,
     rows_px: float = 0.0,
-    diffraction: Diffraction = Diffraction(),  # noqa: B008 - immutable
 ) -> WindowErrors:
     """Errors of the largest windows of the fit on a plane with a texture.
 
@@ -111,8 +110,7 @@ def window_errors(
     filters = _filters(texture.shape, scale, plan.smoothing_px[scale])
     spectrum = fft.rfft2(texture - texture.mean()) * filters.smoothing
     views = [
-        spectrum
-        * transfer_at(filters.radius, (lenses or optics).lens(camera), depth_m, diffraction)
+        spectrum * transfer_at(filters.radius, (lenses or optics).lens(camera), depth_m)
         for camera in (0, 1)
     ]
     if rows_px:

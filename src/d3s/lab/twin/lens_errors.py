@@ -5,7 +5,7 @@ Places in a view are (x, y) from the axis of the lens over `field_radius_px`, as
 """
 
 import os
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,14 @@ from d3s.lab.twin.geometry import ScenePart, View
 from d3s.optics.wavefront import clip_distance
 from d3s.record import short_repr
 from d3s.types import FloatArray
+
+_Offset = Annotated[float, Field(ge=-1e3, le=1e3)]  # px
+_Distortion = Annotated[float, Field(ge=-0.1, le=0.1)]
+_Decentring = Annotated[float, Field(ge=-0.05, le=0.05)]
+_Error = Annotated[float, Field(ge=-20, le=20)]  # dpt or waves
+_Shift = Annotated[float, Field(ge=-0.01, le=0.01)]  # m
+_Loss = Annotated[float, Field(ge=-1, le=1)]
+_Leak = Annotated[float, Field(ge=0, le=0.5)]
 
 
 class LensErrors(ScenePart):
@@ -38,63 +46,51 @@ class LensErrors(ScenePart):
     field_radius_px: float = Field(
         default=902.0, gt=1, le=1e5, description="the unit of places in the view"
     )
-    centre_x_px: float = Field(
+    centre_x_px: _Offset = Field(
         default=0.0,
-        ge=-1e3,
-        le=1e3,
         description="the centre of distortion, focus, coma and clipping, right of the axis",
     )
-    centre_y_px: float = Field(
-        default=0.0, ge=-1e3, le=1e3, description="the same centre, below the axis"
+    centre_y_px: _Offset = Field(default=0.0, description="the same centre, below the axis")
+    distortion_third: _Distortion = Field(
+        default=0.0, description="radial distortion that grows as r³, of r"
     )
-    distortion_third: float = Field(
-        default=0.0, ge=-0.1, le=0.1, description="radial distortion that grows as r³, of r"
+    distortion_fifth: _Distortion = Field(
+        default=0.0, description="radial distortion that grows as r⁵, of r"
     )
-    distortion_fifth: float = Field(
-        default=0.0, ge=-0.1, le=0.1, description="radial distortion that grows as r⁵, of r"
+    decentring_x: _Decentring = Field(
+        default=0.0, description="distortion of a lens decentred along x"
     )
-    decentring_x: float = Field(
-        default=0.0, ge=-0.05, le=0.05, description="distortion of a lens decentred along x"
+    decentring_y: _Decentring = Field(
+        default=0.0, description="distortion of a lens decentred along y"
     )
-    decentring_y: float = Field(
-        default=0.0, ge=-0.05, le=0.05, description="distortion of a lens decentred along y"
-    )
-    focus_tilt_x_dpt: float = Field(
-        default=0.0, ge=-20, le=20, description="change of focus that grows with x"
-    )
-    focus_tilt_y_dpt: float = Field(
-        default=0.0, ge=-20, le=20, description="change of focus that grows with y"
-    )
-    focus_sagittal_dpt: float = Field(
+    focus_tilt_x_dpt: _Error = Field(default=0.0, description="change of focus that grows with x")
+    focus_tilt_y_dpt: _Error = Field(default=0.0, description="change of focus that grows with y")
+    focus_sagittal_dpt: _Error = Field(
         default=0.0,
-        ge=-20,
-        le=20,
         description="sagittal change of focus that grows as r²; positive: nearer points are sharp",
     )
-    focus_tangential_dpt: float = Field(
-        default=0.0, ge=-20, le=20, description="tangential change of focus that grows as r²"
+    focus_tangential_dpt: _Error = Field(
+        default=0.0, description="tangential change of focus that grows as r²"
     )
     wavelength_m: float = Field(
         default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength that is one wave below"
     )
-    spherical_waves: float = Field(
-        default=0.0, ge=-20, le=20, description="spherical aberration at the rim of the pupil"
+    spherical_waves: _Error = Field(
+        default=0.0, description="spherical aberration at the rim of the pupil"
     )
-    coma_x_waves: float = Field(
-        default=0.0, ge=-20, le=20, description="coma along x at the rim, all over the field"
+    coma_x_waves: _Error = Field(
+        default=0.0, description="coma along x at the rim, all over the field"
     )
-    coma_y_waves: float = Field(
-        default=0.0, ge=-20, le=20, description="coma along y at the rim, all over the field"
+    coma_y_waves: _Error = Field(
+        default=0.0, description="coma along y at the rim, all over the field"
     )
-    coma_field_waves: float = Field(
-        default=0.0, ge=-20, le=20, description="radial coma at the rim that grows as r"
+    coma_field_waves: _Error = Field(
+        default=0.0, description="radial coma at the rim that grows as r"
     )
-    aperture_shift_x_m: float = Field(
-        default=0.0, ge=-0.01, le=0.01, description="the aperture's offset to the right"
+    aperture_shift_x_m: _Shift = Field(
+        default=0.0, description="the aperture's offset to the right"
     )
-    aperture_shift_y_m: float = Field(
-        default=0.0, ge=-0.01, le=0.01, description="the aperture's offset downwards"
-    )
+    aperture_shift_y_m: _Shift = Field(default=0.0, description="the aperture's offset downwards")
     clipping: float = Field(
         default=0.0,
         ge=-0.8,
@@ -111,23 +107,21 @@ class LensErrors(ScenePart):
     transmission: float = Field(
         default=1.0, ge=0, le=100, description="the share of light that the lens passes"
     )
-    falloff: float = Field(
-        default=0.0, ge=-1, le=1, description="the share of light lost, which grows as r²"
+    falloff: _Loss = Field(default=0.0, description="the share of light lost, which grows as r²")
+    falloff_fourth: _Loss = Field(
+        default=0.0, description="the share of light lost, which grows as r⁴"
     )
-    falloff_fourth: float = Field(
-        default=0.0, ge=-1, le=1, description="the share of light lost, which grows as r⁴"
+    falloff_centre_x_px: _Offset = Field(
+        default=0.0, description="the brightest place, right of the axis"
     )
-    falloff_centre_x_px: float = Field(
-        default=0.0, ge=-1e3, le=1e3, description="the brightest place, right of the axis"
+    falloff_centre_y_px: _Offset = Field(
+        default=0.0, description="the brightest place, below the axis"
     )
-    falloff_centre_y_px: float = Field(
-        default=0.0, ge=-1e3, le=1e3, description="the brightest place, below the axis"
+    glare: _Leak = Field(
+        default=0.0, description="the share of light that is spread over the field"
     )
-    glare: float = Field(
-        default=0.0, ge=0, le=0.5, description="the share of light that is spread over the field"
-    )
-    crosstalk: float = Field(
-        default=0.0, ge=0, le=0.5, description="the share of the other lens's light that gets in"
+    crosstalk: _Leak = Field(
+        default=0.0, description="the share of the other lens's light that gets in"
     )
 
     @property

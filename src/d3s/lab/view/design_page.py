@@ -12,7 +12,7 @@ from d3s.estimate.candidates import WIDEST_BLUR_PX
 from d3s.estimate.lens_field import BLUR_RADIUS_PX, DEFOCUS_PX2
 from d3s.lab.design.camera import CLEAR_SHARE, THICKNESS_SHARE
 from d3s.lab.design.error_model import error_model, natural_table
-from d3s.lab.design.predict import WAVELENGTH_M
+from d3s.lab.design.limits import WAVELENGTH_M
 from d3s.lab.design.report import DesignReport, tolerance_cells
 from d3s.lab.view.design import plot_design, plot_front
 from d3s.lab.view.page import (
