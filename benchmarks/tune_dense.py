@@ -40,9 +40,9 @@ from d3s.lab.dense.judge import (
 )
 from d3s.lab.dense.model import (
     GROSS,
-    Model,
+    DenseModel,
+    FrameScale,
     SigmaModel,
-    Span,
     depth_span_m,
     sigma_of,
     sigma_of_surroundings,
@@ -355,7 +355,7 @@ class Judged(NamedTuple):
     def sigma_m(self, model: SigmaModel) -> FloatArray:
         """Sigma of each hole."""
         one = self.sample
-        span = Span(one.per_dpt_px, one.span_m)
+        span = FrameScale(one.per_dpt_px, one.span_m)
         filled_m, error_px, gross = (
             part.astype(np.float32) for part in (one.filled_m, self.error_px, self.gross)
         )
@@ -462,7 +462,7 @@ def main() -> None:
     sigma = sigma_model([room for room in rooms if "no weak" not in room.sample.name])
     show(rooms, sigma)
     if given.write:
-        write_model(Model(evidence, paths, fill, sigma))
+        write_model(DenseModel(evidence, paths, fill, sigma))
     print(f"{sigma}, {perf_counter() - started:.0f} s in all")
 
 

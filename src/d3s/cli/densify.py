@@ -119,9 +119,9 @@ def _loaded(files: list[Path]) -> "DepthMap":
 
 
 def _completed(found: "DepthMap", weights: Path, *, quiet: bool) -> "DepthMap":
-    from d3s.lab.dense.marigold import Settings, complete_depth
+    from d3s.lab.dense.marigold import MarigoldSettings, complete_depth
 
-    steps = Settings().members * Settings().steps
+    steps = MarigoldSettings().members * MarigoldSettings().steps
     with progress_bar(steps, "Completing the depth by Marigold-DC.", quiet=quiet) as progress:
         return complete_depth(found, weights, progress=progress)
 

@@ -13,7 +13,7 @@ from d3s.lab.dense.evidence import (
     texture_of,
 )
 from d3s.lab.dense.fill import measured_pixels
-from d3s.lab.dense.judge import MARGIN, Feature, Texture, features_at
+from d3s.lab.dense.judge import MARGIN, Feature, TextureFeature, features_at
 from d3s.lab.dense.model import load_model
 from d3s.lab.dense.propagation import (
     BLOCK_CELLS,
@@ -144,8 +144,8 @@ def test_features_of_evidence_are_those_of_the_formulas():
     carried = (cells.depth_map.flags[where] & np.uint16(d3s.Flag.CARRIED)) != 0
     assert np.array_equal(named["carried"], carried)
     assert np.allclose(named["frame"], np.log(cells.is_measured.mean() + 0.02), atol=1e-5)
-    assert np.array_equal(named["texture"], texture[Texture.MIDDLE][where])
-    assert np.array_equal(named["strong edge"], texture[Texture.STRONG_EDGE][where])
+    assert np.array_equal(named["texture"], texture[TextureFeature.MIDDLE][where])
+    assert np.array_equal(named["strong edge"], texture[TextureFeature.STRONG_EDGE][where])
     assert (np.abs(named["one-sided"]) <= np.sqrt(2)).all()
 
 

@@ -6,10 +6,10 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.lab.dense import marigold
-from d3s.lab.dense.marigold import Settings, _target, _with_members, complete_depth
+from d3s.lab.dense.marigold import MarigoldSettings, _target, _with_members, complete_depth
 
 RIG = d3s.Rig.paper_prototype()
-TINY = Settings(members=2, steps=2, resolution=64)
+TINY = MarigoldSettings(members=2, steps=2, resolution=64)
 
 
 def made():
@@ -37,7 +37,7 @@ def test_a_folder_without_weights_is_named(tmp_path):
 @pytest.mark.parametrize("wrong", [{"members": 1}, {"steps": 0}, {"resolution": 2.5}])
 def test_wrong_settings_are_named(tmp_path, wrong):
     with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
-        complete_depth(made(), tmp_path, settings=Settings(**wrong))
+        complete_depth(made(), tmp_path, settings=MarigoldSettings(**wrong))
 
 
 def test_missing_packages_are_named(tmp_path, monkeypatch):
@@ -169,7 +169,7 @@ def slanted(share):
 @pytest.mark.filterwarnings("ignore")
 def test_predictions_are_drawn_to_what_was_measured_and_sigma_holds(weights, monkeypatch):
     true_m, depth_map = slanted(share=0.5)
-    settings = Settings(members=4, steps=20, resolution=64)
+    settings = MarigoldSettings(members=4, steps=20, resolution=64)
 
     def filled():
         dense = complete_depth(depth_map, weights, settings=settings)

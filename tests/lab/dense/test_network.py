@@ -10,9 +10,9 @@ from d3s.lab.dense.evidence import EVIDENCE_FEATURES, EvidenceModel
 from d3s.lab.dense.judge import FEATURES, FillModel, Network, compiled_outputs, outputs_of
 from d3s.lab.dense.model import (
     MODEL_FILE,
-    Model,
+    DenseModel,
+    FrameScale,
     SigmaModel,
-    Span,
     load_model,
     sigma_of,
     sigma_of_surroundings,
@@ -60,7 +60,7 @@ def test_output_is_that_of_the_formula():
 
 
 def test_models_are_read_as_they_were_written(tmp_path):
-    model = Model(
+    model = DenseModel(
         EvidenceModel(network(4, 2, 1), network(4, 2, 2)),
         PathModel(np.float32(1.5), np.float32(-1), np.float32(-2)),
         FillModel(network(6, 3, 3), network(6, 3, 4)),
@@ -92,7 +92,7 @@ def test_coefficients_of_the_package_are_those_of_its_features():
 def test_sigma_is_a_third_of_what_few_errors_exceed():
     """Errors drawn from the two falling parts of the model are outside as rarely as is asked."""
     rng = np.random.default_rng(0)
-    model, span = SigmaModel(outside=0.02, falling=0.7), Span(per_dpt_px=23.2, depth_m=1.0)
+    model, span = SigmaModel(outside=0.02, falling=0.7), FrameScale(per_dpt_px=23.2, depth_m=1.0)
     depth_m, error_px, gross = (np.full(200_000, one) for one in (1.0, 0.3, 0.005))
     sigma_m = sigma_of(depth_m, error_px, gross, span, model)
     right = rng.exponential(0.7 * 0.3 / 23.2, depth_m.size)
@@ -107,7 +107,7 @@ def test_no_cell_is_known_better_than_most_around_it():
     sigma_m[:, 60:] = 0.02
     sigma_m[:, 100:] = np.nan
     is_measured = np.zeros(sigma_m.shape, bool)
-    found = sigma_of_surroundings(sigma_m, is_measured, Span(23.2, 1.0))
+    found = sigma_of_surroundings(sigma_m, is_measured, FrameScale(23.2, 1.0))
     assert found[25:30, 20:25] == pytest.approx(0.4, rel=0.05)
     assert np.array_equal(found[:, 75:85], sigma_m[:, 75:85])
     assert np.array_equal(np.isnan(found), np.isnan(sigma_m))

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.lab.dense.evidence import cells_of, make_ground, surroundings_of, texture_of
-from d3s.lab.dense.judge import Feature, Texture, features_at
+from d3s.lab.dense.judge import Feature, TextureFeature, features_at
 from d3s.lab.dense.model import load_model
 
 
@@ -27,20 +27,23 @@ def test_texture_is_aside_beside_an_edge_and_not_on_it():
 def test_centre_of_the_texture_is_where_the_edge_is():
     found = texture_of(step())
     left, right = found[:, 20, 25], found[:, 20, 34]
-    for x, y in ((Texture.ASIDE_X, Texture.ASIDE_Y), (Texture.FAR_ASIDE_X, Texture.FAR_ASIDE_Y)):
+    for x, y in (
+        (TextureFeature.ASIDE_X, TextureFeature.ASIDE_Y),
+        (TextureFeature.FAR_ASIDE_X, TextureFeature.FAR_ASIDE_Y),
+    ):
         assert right[x] < -0.2 < 0.2 < left[x]
         assert abs(left[y]) < 0.05
     below = texture_of(np.ascontiguousarray(step().swapaxes(0, 1)))[:, 25, 20]
-    assert below[Texture.ASIDE_Y] > 0.7
+    assert below[TextureFeature.ASIDE_Y] > 0.7
 
 
 def test_texture_is_told_from_noise():
     rng = np.random.default_rng(0)
     guide = rng.normal(0, 0.2, (60, 80, 1)).astype(np.float32)
     guide[:, 40:] += rng.normal(0, 5, (60, 40, 1)).astype(np.float32)
-    found = texture_of(guide)[Texture.OVER_NOISE]
+    found = texture_of(guide)[TextureFeature.OVER_NOISE]
     assert np.median(found[:, :35]) < 1.5 < 4 < np.median(found[:, 45:])
-    edge = texture_of(guide)[Texture.STRONG_EDGE, 30, 37]
+    edge = texture_of(guide)[TextureFeature.STRONG_EDGE, 30, 37]
     assert edge > found[30, 30]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.lab.dense.propagation import BLOCK_CELLS, Blocks, Paths
+from d3s.lab.dense.propagation import BLOCK_CELLS, BlockPlanes, Paths
 from d3s.runtime.compile import borrowing, part
 from d3s.types import Image, Mask
 
@@ -29,7 +29,7 @@ _LEAST_WAY = np.float32(0.01)  # in cells, so that the cell itself has no direct
 _NO_FOE = np.float32(200)  # length of a path to another surface if there is none
 
 
-class Evidence(NamedTuple):
+class CellEvidence(NamedTuple):
     """Arrays (rows, cols) of cells that candidates are taken from."""
 
     disparity_px: Image  # measured and weak; NaN where there is none
@@ -46,7 +46,7 @@ class PathModel(NamedTuple):
     edge: np.float32  # of ln(1 + contrast of the edges crossed)
 
 
-class Candidates(NamedTuple):
+class CellCandidates(NamedTuple):
     """Candidates of one cell: arrays with a value for each."""
 
     disparity_px: Image
@@ -82,9 +82,9 @@ class Group(NamedTuple):
 
 
 @part
-def new_candidates() -> Candidates:
+def new_candidates() -> CellCandidates:
     """Room for the candidates of one cell."""
-    return Candidates(
+    return CellCandidates(
         np.empty(CANDIDATES, np.float32),
         np.empty(CANDIDATES, np.float32),
         np.empty(CANDIDATES, np.float32),
@@ -101,11 +101,11 @@ def new_candidates() -> Candidates:
 def gather(
     row: int,
     col: int,
-    evidence: Evidence,
-    blocks: Blocks,
+    evidence: CellEvidence,
+    blocks: BlockPlanes,
     paths: Paths,
     model: PathModel,
-    out: Candidates,
+    out: CellCandidates,
 ) -> int:
     """Write the candidates of a cell; return how many there are.
 
@@ -145,7 +145,13 @@ def _chance(odds: np.float32) -> np.float32:
 
 @borrowing
 def _add_side(
-    row: int, col: int, source: int, evidence: Evidence, blocks: Blocks, out: Candidates, count: int
+    row: int,
+    col: int,
+    source: int,
+    evidence: CellEvidence,
+    blocks: BlockPlanes,
+    out: CellCandidates,
+    count: int,
 ) -> None:
     """Add the plane of the evidence at one end of a path."""
     at_row = int(np.uint32(source) // np.uint32(evidence.disparity_px.shape[1]))
@@ -167,7 +173,7 @@ def _add_side(
 
 @borrowing
 def best_group(
-    found: Candidates, count: int, row: int, col: int, aside_x: np.float32, aside_y: np.float32
+    found: CellCandidates, count: int, row: int, col: int, aside_x: np.float32, aside_y: np.float32
 ) -> Group:
     """Find the group of candidates with the most support.
 
@@ -244,7 +250,7 @@ def best_group(
 
 
 @borrowing
-def _agreement(found: Candidates, one: int, other: int) -> np.float32:
+def _agreement(found: CellCandidates, one: int, other: int) -> np.float32:
     """Share to which two candidates can be of one surface, 0 to 1."""
     gap = found.disparity_px[one] - found.disparity_px[other]
     far = gap * gap / (found.variance[one] + found.variance[other] + _AGREE_PX**2)
@@ -253,7 +259,7 @@ def _agreement(found: Candidates, one: int, other: int) -> np.float32:
 
 
 @borrowing
-def _apart(found: Candidates, one: int, other: int) -> np.float32:
+def _apart(found: CellCandidates, one: int, other: int) -> np.float32:
     """Share of the evidence of another candidate that this one does not have."""
     if one == other:
         return _ONE

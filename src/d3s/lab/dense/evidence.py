@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.lab.dense.candidates import CELL_PX, Evidence
+from d3s.lab.dense.candidates import CELL_PX, CellEvidence
 from d3s.lab.dense.judge import (
     MARGIN,
     Around,
     Ground,
     Network,
     Surfaces,
-    Texture,
+    TextureFeature,
     scale_features,
     write_outputs,
 )
@@ -93,7 +93,7 @@ class EvidenceFeature(IntEnum):
     SIGMA = 4
     AROUND = 5
     FRAME = 6
-    FINE_TEXTURE = 7  # and six more, in the order of `Texture`
+    FINE_TEXTURE = 7  # and six more, in the order of `TextureFeature`
     TEXTURE = 8
     BROAD_TEXTURE = 9
     ASIDE = 10
@@ -123,7 +123,7 @@ def judged_evidence(cells: Cells) -> tuple[Mask, Mask]:
     return is_measured & is_beside, depth_map.valid & ~is_measured
 
 
-class Measured(NamedTuple):
+class MeasuredShare(NamedTuple):
     """Arrays (rows, cols) on the measured cells around each cell."""
 
     nearby: Image  # share of measured cells
@@ -142,17 +142,17 @@ class Depths(NamedTuple):
     flags: NDArray[np.uint16]
     sigma_px: Image
     texture: Image  # as `texture_of` gives it
-    measured: Measured
+    measured: MeasuredShare
 
 
-def measured_around(is_measured: Mask) -> Measured:
+def measured_around(is_measured: Mask) -> MeasuredShare:
     """Find how many cells around each one are measured, and on which side."""
     import cv2
 
     mask = is_measured.astype(np.float32)
     nearby, wide = (cv2.blur(mask, (side, side)) for side in (_NEARBY, _WIDE))
     centres = (*centre_of(mask, _NEARBY), *centre_of(mask, _BESIDE))
-    return Measured(np.asarray(nearby), np.asarray(wide), np.float32(mask.mean()), *centres)
+    return MeasuredShare(np.asarray(nearby), np.asarray(wide), np.float32(mask.mean()), *centres)
 
 
 def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
@@ -164,7 +164,9 @@ def evidence_features(cells: Cells, texture: Image, where: Mask) -> Image:
     return np.ascontiguousarray(out.T)
 
 
-def evidence_odds(cells: Cells, texture: Image, measured: Measured, model: EvidenceModel) -> Image:
+def evidence_odds(
+    cells: Cells, texture: Image, measured: MeasuredShare, model: EvidenceModel
+) -> Image:
     """Log-odds that each depth is right."""
     odds = np.full(cells.is_measured.shape, _SURE, np.float32)
     depths = _depths(cells, texture, measured)
@@ -173,7 +175,7 @@ def evidence_odds(cells: Cells, texture: Image, measured: Measured, model: Evide
     return odds
 
 
-def _depths(cells: Cells, texture: Image, measured: Measured) -> Depths:
+def _depths(cells: Cells, texture: Image, measured: MeasuredShare) -> Depths:
     found = cells.depth_map
     return Depths(
         np.asarray(found.confidence), np.asarray(found.flags), found.sigma_px, texture, measured
@@ -219,8 +221,14 @@ def _describe(row: int, col: int, depths: Depths, features: Image, cell: int) ->
     sigma_px = depths.sigma_px[row, col]
     x, y = measured.x[row, col], measured.y[row, col]
     beside_x, beside_y = measured.beside_x[row, col], measured.beside_y[row, col]
-    aside_x, aside_y = texture[Texture.ASIDE_X, row, col], texture[Texture.ASIDE_Y, row, col]
-    far_x, far_y = texture[Texture.FAR_ASIDE_X, row, col], texture[Texture.FAR_ASIDE_Y, row, col]
+    aside_x, aside_y = (
+        texture[TextureFeature.ASIDE_X, row, col],
+        texture[TextureFeature.ASIDE_Y, row, col],
+    )
+    far_x, far_y = (
+        texture[TextureFeature.FAR_ASIDE_X, row, col],
+        texture[TextureFeature.FAR_ASIDE_Y, row, col],
+    )
     features[EvidenceFeature.CONSTANT, cell] = _ONE
     features[EvidenceFeature.CONFIDENCE, cell] = np.log(confidence / (_ONE - confidence))
     features[EvidenceFeature.CARRIED, cell] = _ONE if depths.flags[row, col] & _CARRIED else _ZERO
@@ -230,7 +238,7 @@ def _describe(row: int, col: int, depths: Depths, features: Image, cell: int) ->
     )
     features[EvidenceFeature.AROUND, cell] = np.log(measured.wide[row, col] + _LEAST)
     features[EvidenceFeature.FRAME, cell] = np.log(measured.frame + _LEAST)
-    for one in range(Texture.ASIDE_X):
+    for one in range(TextureFeature.ASIDE_X):
         features[EvidenceFeature.FINE_TEXTURE + one, cell] = texture[one, row, col]
     features[EvidenceFeature.ONE_SIDED, cell] = np.sqrt(x * x + y * y)
     features[EvidenceFeature.ONE_SIDED_BESIDE, cell] = np.sqrt(
@@ -284,22 +292,24 @@ def texture_of(guide: Image) -> Image:
         view = np.ascontiguousarray(guide[..., channel])
         down, right = cv2.Sobel(view, -1, 0, 1, scale=0.125), cv2.Sobel(view, -1, 1, 0, scale=0.125)
         energy = np.maximum(energy, down * down + right * right)
-    out = np.empty((len(Texture), *energy.shape), np.float32)
+    out = np.empty((len(TextureFeature), *energy.shape), np.float32)
     for number, side in enumerate((_FINE, _MIDDLE, _BROAD)):
         cv2.blur(energy, (side, side), dst=out[number])
     np.log(out[:3] + _LEAST_ENERGY, out=out[:3])
     out[:3] *= np.float32(0.5)
     for aside, x, side in (
-        (Texture.ASIDE, Texture.ASIDE_X, _MIDDLE),
-        (Texture.FAR_ASIDE, Texture.FAR_ASIDE_X, _BROAD),
+        (TextureFeature.ASIDE, TextureFeature.ASIDE_X, _MIDDLE),
+        (TextureFeature.FAR_ASIDE, TextureFeature.FAR_ASIDE_X, _BROAD),
     ):
         out[x], out[x + 1] = centre_of(energy, side)
         cv2.magnitude(out[x], out[x + 1], magnitude=out[aside])
     noise = np.float32(np.percentile(energy, _PLAIN_PERCENT)) + _LEAST_ENERGY
-    over_noise = out[[Texture.OVER_NOISE, Texture.STRONG_EDGE]]
+    over_noise = out[[TextureFeature.OVER_NOISE, TextureFeature.STRONG_EDGE]]
     cv2.blur(energy, (5, 5), dst=over_noise[0])
     cv2.dilate(energy, np.ones((_STRONG, _STRONG), np.uint8), dst=over_noise[1])
-    out[[Texture.OVER_NOISE, Texture.STRONG_EDGE]] = np.log(over_noise / noise + np.float32(0.3))
+    out[[TextureFeature.OVER_NOISE, TextureFeature.STRONG_EDGE]] = np.log(
+        over_noise / noise + np.float32(0.3)
+    )
     return out
 
 
@@ -387,7 +397,7 @@ def make_ground(cells: Cells, model: EvidenceModel) -> Ground:
         lambda: surroundings_of(sources_px, guide), lambda: sweep_sides(guide, start)
     )
     return Ground(
-        Evidence(disparity_px, sigma_px, odds, is_measured),
+        CellEvidence(disparity_px, sigma_px, odds, is_measured),
         block_planes(sources_px, paths.sources_of(~is_measured)),
         paths,
         Around(

@@ -13,10 +13,16 @@ from d3s.estimate.depth_map import DepthMap, check_limits
 from d3s.estimate.flags import Flag
 from d3s.estimate.methods import checked_options, estimate_quietly
 from d3s.estimate.options import JointOptions, Options
-from d3s.lab.dense.candidates import CELL_PX, Evidence
+from d3s.lab.dense.candidates import CELL_PX, CellEvidence
 from d3s.lab.dense.evidence import cells_of, make_ground
 from d3s.lab.dense.judge import Filled, judge_cells
-from d3s.lab.dense.model import Span, depth_span_m, load_model, sigma_of, sigma_of_surroundings
+from d3s.lab.dense.model import (
+    FrameScale,
+    depth_span_m,
+    load_model,
+    sigma_of,
+    sigma_of_surroundings,
+)
 from d3s.lab.dense.propagation import average_surfaces
 from d3s.record import short_repr
 from d3s.rig import Rig
@@ -194,12 +200,12 @@ def _filled(depth_map: DepthMap, is_measured: Mask) -> tuple[Image, Image]:
     averaged_px = np.where(np.isfinite(found.disparity_px), averaged_px, np.float32(np.nan))
     disparity = np.clip(averaged_px, max(low - slack, 0.5 * low), high + slack)
     depth_m = np.asarray(np.float32(per_dpt_px) / disparity, np.float32)
-    span = Span(per_dpt_px, depth_span_m(depth_map.depth_m[is_measured]))
+    span = FrameScale(per_dpt_px, depth_span_m(depth_map.depth_m[is_measured]))
     sigma_m = sigma_of(depth_m, found.error_px, found.gross, span, model.sigma)
     return depth_m, sigma_of_surroundings(sigma_m, cells.is_measured, span)
 
 
-def evidence_of_surfaces(evidence: Evidence, found: Filled) -> tuple[Image, Image]:
+def evidence_of_surfaces(evidence: CellEvidence, found: Filled) -> tuple[Image, Image]:
     """Disparities of measured and filled cells, and what they weigh in a mean over surfaces."""
     is_measured = evidence.is_measured
     error_px = np.where(is_measured, evidence.sigma_px, found.error_px)

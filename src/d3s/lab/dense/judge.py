@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from d3s.estimate.flags import Flag
 from d3s.lab.dense.candidates import (
-    Candidates,
-    Evidence,
+    CellCandidates,
+    CellEvidence,
     Group,
     PathModel,
     best_group,
     gather,
     new_candidates,
 )
-from d3s.lab.dense.propagation import Blocks, Paths
+from d3s.lab.dense.propagation import BlockPlanes, Paths
 from d3s.runtime.compile import borrowing, compiled, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image
@@ -185,7 +185,7 @@ _KIND_MASK = _NEARER - 1
 _SAME_PX, _SAME_SHARE = np.float32(0.5), np.float32(0.05)  # disparities of the same surface
 
 
-class Texture(IntEnum):
+class TextureFeature(IntEnum):
     """Places in `Around.texture`, as `texture_of` gives them.
 
     The logarithm of the slope of the guide in three windows; for the two larger ones how far the
@@ -217,7 +217,7 @@ class Surfaces(IntEnum):
     UNLIKE_AROUND = 5
 
 
-class Window(NamedTuple):
+class FeatureWindow(NamedTuple):
     """Window of `_PLACES` places on each side of a cell."""
 
     step: int  # cells from one place to the next
@@ -229,8 +229,12 @@ class Window(NamedTuple):
 MARGIN = 15
 """Cells on each side of `Around.sources_px`, so that windows need not look where it ends."""
 
-_BESIDE = Window(2, int(Texture.ASIDE_X), int(Surfaces.LOWEST_NEARBY), int(Feature.SAME_BESIDE))
-_AROUND = Window(5, int(Texture.FAR_ASIDE_X), int(Surfaces.LOWEST_AROUND), int(Feature.SAME_AROUND))
+_BESIDE = FeatureWindow(
+    2, int(TextureFeature.ASIDE_X), int(Surfaces.LOWEST_NEARBY), int(Feature.SAME_BESIDE)
+)
+_AROUND = FeatureWindow(
+    5, int(TextureFeature.FAR_ASIDE_X), int(Surfaces.LOWEST_AROUND), int(Feature.SAME_AROUND)
+)
 
 
 class Around(NamedTuple):
@@ -250,8 +254,8 @@ class Around(NamedTuple):
 class Ground(NamedTuple):
     """Input of the fill: evidence, planes around it, paths from it, surroundings and view."""
 
-    evidence: Evidence
-    blocks: Blocks
+    evidence: CellEvidence
+    blocks: BlockPlanes
     paths: Paths
     around: Around
     guide: Image  # left view in units of contrast (rows, cols, channels)
@@ -341,7 +345,7 @@ def _describe(
     col: int,
     ground: Ground,
     path_model: PathModel,
-    found: Candidates,
+    found: CellCandidates,
     features: Image,
     cell: int,
 ) -> np.float32:
@@ -358,8 +362,8 @@ def _describe(
         count,
         row,
         col,
-        texture[Texture.FAR_ASIDE_X, row, col],
-        texture[Texture.FAR_ASIDE_Y, row, col],
+        texture[TextureFeature.FAR_ASIDE_X, row, col],
+        texture[TextureFeature.FAR_ASIDE_Y, row, col],
     )
     _of_group(group, features, cell)
     _of_cell(row, col, group.disparity_px, evidence, ground.around, features, cell)
@@ -402,7 +406,7 @@ def _of_cell(
     row: int,
     col: int,
     disparity_px: np.float32,
-    evidence: Evidence,
+    evidence: CellEvidence,
     around: Around,
     features: Image,
     cell: int,
@@ -416,7 +420,7 @@ def _of_cell(
     features[Feature.OWN_GAP, cell] = gap if own else _ZERO
     features[Feature.OWN_ODDS, cell] = odds if own else _ZERO
     features[Feature.OWN_AND_TEXTURE, cell] = (
-        around.texture[Texture.FINE, row, col] if own else _ZERO
+        around.texture[TextureFeature.FINE, row, col] if own else _ZERO
     )
     flags = around.flags[row, col]
     features[Feature.LOW_TEXTURE, cell] = _ONE if flags & _LOW_TEXTURE else _ZERO
@@ -434,15 +438,15 @@ def _of_cell(
 @borrowing
 def _of_texture(row: int, col: int, texture: Image, features: Image, cell: int) -> None:
     """Write the features of the left view around the cell, after `_of_group` has written EDGE."""
-    fine = texture[Texture.FINE, row, col]
+    fine = texture[TextureFeature.FINE, row, col]
     features[Feature.TEXTURE, cell] = fine
-    features[Feature.MIDDLE_TEXTURE, cell] = texture[Texture.MIDDLE, row, col]
-    features[Feature.BROAD_TEXTURE, cell] = texture[Texture.BROAD, row, col]
-    features[Feature.ASIDE, cell] = texture[Texture.ASIDE, row, col]
-    features[Feature.FAR_ASIDE, cell] = texture[Texture.FAR_ASIDE, row, col]
+    features[Feature.MIDDLE_TEXTURE, cell] = texture[TextureFeature.MIDDLE, row, col]
+    features[Feature.BROAD_TEXTURE, cell] = texture[TextureFeature.BROAD, row, col]
+    features[Feature.ASIDE, cell] = texture[TextureFeature.ASIDE, row, col]
+    features[Feature.FAR_ASIDE, cell] = texture[TextureFeature.FAR_ASIDE, row, col]
     features[Feature.TEXTURE_AND_EDGE, cell] = fine * features[Feature.EDGE, cell]
-    features[Feature.OVER_NOISE, cell] = texture[Texture.OVER_NOISE, row, col]
-    features[Feature.STRONG_EDGE, cell] = texture[Texture.STRONG_EDGE, row, col]
+    features[Feature.OVER_NOISE, cell] = texture[TextureFeature.OVER_NOISE, row, col]
+    features[Feature.STRONG_EDGE, cell] = texture[TextureFeature.STRONG_EDGE, row, col]
 
 
 @borrowing
@@ -482,14 +486,14 @@ def _of_window(
     col: int,
     disparity_px: np.float32,
     around: Around,
-    window: Window,
+    window: FeatureWindow,
     features: Image,
     cell: int,
 ) -> None:
     """Write how much evidence around a cell is of the same surface, nearer and farther, and where.
 
-    Six features from `Window.first` on: the share of each, and whether it lies where the texture
-    is. Beyond the outline of an object both its depth and all texture are on one side.
+    Six features from `FeatureWindow.first` on: the share of each, and whether it lies where the
+    texture is. Beyond the outline of an object both its depth and all texture are on one side.
     """
     first = window.first
     if np.isnan(around.surfaces[window.lowest, row, col]):  # no evidence, even farther away

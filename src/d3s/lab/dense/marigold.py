@@ -31,7 +31,7 @@ _MOST_WEIGHT = 20.0  # weight of a measured pixel against the median one
 _NORMAL = 1.4826  # standard deviation of a normal distribution, per median absolute deviation
 
 
-class Settings(NamedTuple):
+class MarigoldSettings(NamedTuple):
     """Settings of the network."""
 
     members: int = 5  # predictions, whose spread becomes sigma
@@ -44,7 +44,7 @@ def complete_depth(
     depth_map: DepthMap,
     weights: str | os.PathLike[str],
     *,
-    settings: Settings | None = None,
+    settings: MarigoldSettings | None = None,
     progress: Progress | None = None,
 ) -> DepthMap:
     """Fill all holes of a depth map by Marigold-DC.
@@ -69,7 +69,7 @@ def complete_depth(
     InputError
         If a package or the folder is missing, or the depth map has no depth or no left view.
     """
-    chosen = settings or Settings()
+    chosen = settings or MarigoldSettings()
     _check_settings(chosen)
     torch, pipeline = _load(weights)
     is_measured = measured_pixels(depth_map)
@@ -81,7 +81,7 @@ def complete_depth(
     return _with_members(depth_map, is_measured, members)
 
 
-def _check_settings(settings: Settings) -> None:
+def _check_settings(settings: MarigoldSettings) -> None:
     for name, least in (("members", 2), ("steps", 1), ("resolution", 16)):
         value = getattr(settings, name)
         if not isinstance(value, int) or value < least:
@@ -149,7 +149,7 @@ def _view(depth_map: DepthMap) -> Image:
 class _Guided:
     """Guided denoising over a pipeline of diffusers."""
 
-    def __init__(self, torch: Any, pipeline: Any, settings: Settings) -> None:
+    def __init__(self, torch: Any, pipeline: Any, settings: MarigoldSettings) -> None:
         self.torch, self.pipeline, self.settings = torch, pipeline, settings
         self.device = pipeline.unet.device
 

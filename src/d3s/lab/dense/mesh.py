@@ -31,7 +31,7 @@ _FILLED_TINT = (1.0, 0.55, 0.45, 1.0)  # of the filled parts, on their texture
 _GLTF_AXES = np.array([1, -1, -1], np.float32)  # glTF: y up, z backward
 
 
-class Mesh(NamedTuple):
+class DepthMesh(NamedTuple):
     """Vertices and triangles, in metres and the axes of points: x right, y down, z forward."""
 
     vertices_m: Image  # (vertices, 3)
@@ -47,7 +47,7 @@ def is_mesh(path: Path) -> bool:
     return path.name.lower().endswith(MESH_ENDINGS)
 
 
-def mesh_of(depth_map: DepthMap) -> Mesh:
+def mesh_of(depth_map: DepthMap) -> DepthMesh:
     """Mesh of a depth map; an InputError if no pixel has a depth."""
     valid = depth_map.valid
     if not valid.any():
@@ -57,7 +57,7 @@ def mesh_of(depth_map: DepthMap) -> Mesh:
     number = np.full(valid.shape, -1, np.int64)
     number[valid] = np.arange(rows.size)
     is_filled = (depth_map.flags & np.uint16(Flag.FILLED)) != 0
-    return Mesh(
+    return DepthMesh(
         vertices_m=depth_map.points().xyz_m,
         places=np.stack([(cols + 0.5) / width, (rows + 0.5) / height], axis=1).astype(np.float32),
         sigma_m=depth_map.sigma_m[valid],
@@ -69,7 +69,7 @@ def mesh_of(depth_map: DepthMap) -> Mesh:
 
 def write_mesh(
     path: str | os.PathLike[str], depth_map: DepthMap, *, overwrite: bool = False
-) -> Mesh:
+) -> DepthMesh:
     """Write the mesh of a depth map as a GLB or PLY file, by the suffix; return it.
 
     Parameters
@@ -126,7 +126,7 @@ def _texture(depth_map: DepthMap) -> NDArray[np.uint8]:
     return np.repeat(grey[..., np.newaxis], 3, axis=2)
 
 
-def encode_ply(mesh: Mesh) -> bytes:
+def encode_ply(mesh: DepthMesh) -> bytes:
     """PLY file of a mesh, little-endian: colour, sigma and `filled` for each vertex."""
     rows, cols = mesh.texture.shape[:2]
     place = (mesh.places * (cols, rows)).astype(np.int64)
@@ -152,7 +152,7 @@ def encode_ply(mesh: Mesh) -> bytes:
     return "\n".join(lines).encode("ascii") + b"\n" + record.tobytes() + faces.tobytes()
 
 
-def encode_glb(mesh: Mesh) -> bytes:
+def encode_glb(mesh: DepthMesh) -> bytes:
     """GLB file (binary glTF 2.0) of a mesh, with its texture; filled parts have a tint."""
     parts = _Parts()
     position = mesh.vertices_m * _GLTF_AXES

@@ -33,7 +33,7 @@ class SigmaModel(NamedTuple):
     falling: float  # size by which errors on the right surface fall off, in standard deviations
 
 
-class Model(NamedTuple):
+class DenseModel(NamedTuple):
     """Fitted models of evidence, paths, fills and sigma."""
 
     evidence: EvidenceModel
@@ -43,10 +43,10 @@ class Model(NamedTuple):
 
 
 @cache
-def load_model(path: Path = MODEL_FILE) -> Model:
+def load_model(path: Path = MODEL_FILE) -> DenseModel:
     """Models of the package, or those of another file."""
     found = json.loads(path.read_text(encoding="utf-8"))
-    return Model(
+    return DenseModel(
         EvidenceModel(**{name: _network(one) for name, one in found["evidence"].items()}),
         PathModel(**{name: np.float32(one) for name, one in found["paths"].items()}),
         FillModel(**{name: _network(one) for name, one in found["fill"].items()}),
@@ -54,7 +54,7 @@ def load_model(path: Path = MODEL_FILE) -> Model:
     )
 
 
-def write_model(model: Model, path: Path = MODEL_FILE) -> None:
+def write_model(model: DenseModel, path: Path = MODEL_FILE) -> None:
     """Write models, with the names of their features."""
     names = {"evidence_features": EVIDENCE_FEATURES, "fill_features": FEATURES}
     text = json.dumps(names | _plain(model), indent=1)
@@ -86,14 +86,16 @@ def depth_span_m(measured_m: Image) -> float:
     return float(max(high - low, _LEAST_SPAN * middle))
 
 
-class Span(NamedTuple):
+class FrameScale(NamedTuple):
     """Numbers of a camera and its frame that turn disparities into depths."""
 
     per_dpt_px: float  # disparity of one dioptre
     depth_m: float  # range of depths, as `depth_span_m` gives it
 
 
-def sigma_of(depth_m: Image, error_px: Image, gross: Image, span: Span, model: SigmaModel) -> Image:
+def sigma_of(
+    depth_m: Image, error_px: Image, gross: Image, span: FrameScale, model: SigmaModel
+) -> Image:
     """Sigma in metres, such that few errors are beyond 3 sigma, those of other surfaces included.
 
     Errors on the right surface fall off exponentially, and so do those of other surfaces, far
@@ -111,7 +113,7 @@ def sigma_of(depth_m: Image, error_px: Image, gross: Image, span: Span, model: S
     return np.asarray((near + far) / 3)
 
 
-def sigma_of_surroundings(sigma_m: Image, is_measured: Mask, span: Span) -> Image:
+def sigma_of_surroundings(sigma_m: Image, is_measured: Mask, span: FrameScale) -> Image:
     """Raise sigma to its median over the cells around it: no cell is known better than most there.
 
     The judge takes a few of many cells for sure by mistake. Those are islands among cells of which

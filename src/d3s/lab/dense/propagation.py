@@ -156,7 +156,7 @@ _FIT_ROUNDS = 3
 _NO_BLOCK = np.float32(1e9)  # disparity beyond any, for blocks without evidence
 
 
-class Blocks(NamedTuple):
+class BlockPlanes(NamedTuple):
     """Evidence of blocks of cells, and the plane around each: arrays (block rows, block cols)."""
 
     disparity_px: Image  # median of the block; NaN if it has too little evidence
@@ -165,7 +165,7 @@ class Blocks(NamedTuple):
     slope_sigma: Image  # standard deviation of the slopes
 
 
-def block_planes(disparity_px: Image, wanted: Mask) -> Blocks:
+def block_planes(disparity_px: Image, wanted: Mask) -> BlockPlanes:
     """Fit a plane around blocks of the evidence.
 
     Disparities are NaN where there is no evidence. Blocks without a `wanted` cell are taken to be
@@ -173,7 +173,7 @@ def block_planes(disparity_px: Image, wanted: Mask) -> Blocks:
     """
     rows, cols = disparity_px.shape
     shape = -(-rows // BLOCK_CELLS), -(-cols // BLOCK_CELLS)
-    blocks = Blocks(*(np.empty(shape, np.float32) for _ in range(4)))
+    blocks = BlockPlanes(*(np.empty(shape, np.float32) for _ in range(4)))
     run_over_rows(_medians, shape[0], disparity_px, blocks.disparity_px)
     known = np.where(np.isnan(blocks.disparity_px), _NO_BLOCK, blocks.disparity_px)
     padded = np.pad(known, _REACH, constant_values=_NO_BLOCK)
@@ -201,7 +201,7 @@ def _medians(start: int, stop: int, disparity_px: Image, out: Image) -> None:
 
 
 @compiled
-def _slopes(start: int, stop: int, padded: Image, wanted: Mask, out: Blocks) -> None:
+def _slopes(start: int, stop: int, padded: Image, wanted: Mask, out: BlockPlanes) -> None:
     """Fit slopes by least squares over the blocks near the plane, which is fitted anew.
 
     `padded` has the medians with `_REACH` more blocks on each side, and `_NO_BLOCK` for none. Sums

@@ -52,7 +52,7 @@ from d3s.lab.peers.common import (
 )
 from d3s.lab.peers.matching import (
     DisparityGrid,
-    DisparityMap,
+    MatchedDisparity,
     MatchingOptions,
     SigmaFactor,
     block_match,
@@ -145,7 +145,7 @@ def estimate_guo2017(left: Image, right: Image, rig: Rig, options: Guo2017Option
     flags = flag_matches(
         call,
         pair[0],
-        DisparityMap(*alignment, sigma_dpt, confidence),
+        MatchedDisparity(*alignment, sigma_dpt, confidence),
         widest_px,
         gaussian_radius_px(coarsest_px) + _SPLINE_RADIUS_PX,
     )

@@ -44,7 +44,7 @@ from d3s.lab.peers.common import (
 )
 from d3s.lab.peers.matching import (
     DisparityGrid,
-    DisparityMap,
+    MatchedDisparity,
     PaddedFft,
     Parabola,
     RunningMinimum,
@@ -107,7 +107,7 @@ def estimate_li2010(left: Image, right: Image, rig: Rig, options: Li2010Options)
 
 def _search(
     pair: NormalisedPair, grid: DisparityGrid, optics: Optics, options: Li2010Options
-) -> tuple[DisparityMap, float]:
+) -> tuple[MatchedDisparity, float]:
     added_px2 = _added_variances_px2(optics, grid, options)
     costs = _cost_volume(pair, grid, added_px2, options)
     large = round(options.smoothness * _COST_LEVELS / _LARGEST_COST) >> _AGGREGATION_SHIFT_BITS
@@ -201,7 +201,7 @@ def _extend_path(
 
 def _disparities(
     costs: CostVolume, best: RunningMinimum, grid: DisparityGrid, options: Li2010Options
-) -> DisparityMap:
+) -> MatchedDisparity:
     """Subpixel disparities from the unaggregated costs around the aggregated minimum."""
     last = costs.shape[2] - 1
     inner = np.clip(best.index.astype(np.intp), 1, last - 1)
@@ -216,7 +216,7 @@ def _disparities(
     disparity_px = grid.disparity_px[inner] + grid.step_px * np.clip(parabola.offset, -1, 1)
     # A minimum at an end of the grid has one neighbour only: the true one may lie outside.
     disparity_px[(best.index == 0) | (best.index == last)] = np.nan
-    return DisparityMap(
+    return MatchedDisparity(
         disparity_px=disparity_px,
         sigma_px=parabola.sigma_px(grid.step_px, samples),
         confidence=confidence,

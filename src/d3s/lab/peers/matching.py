@@ -295,7 +295,7 @@ def block_match(
 # From disparity to the result ---------------------------------------------------------------------
 
 
-class DisparityMap(NamedTuple):
+class MatchedDisparity(NamedTuple):
     """Result of a matcher for each pixel of the left view, each (rows, cols)."""
 
     disparity_px: FloatArray  # NaN where there is none
@@ -304,7 +304,7 @@ class DisparityMap(NamedTuple):
     confidence: FloatArray  # 0 to 1
 
 
-Search = Callable[[NormalisedPair, DisparityGrid, Optics, Any], tuple[DisparityMap, float]]
+Search = Callable[[NormalisedPair, DisparityGrid, Optics, Any], tuple[MatchedDisparity, float]]
 """Function of (views, grid, optics, options): disparities, and the widest blur radius in px."""
 
 
@@ -330,7 +330,7 @@ def estimate_by_search(call: MethodCall, search: Search) -> DepthMap:
 
 
 def flag_matches(
-    call: MethodCall, left: FloatArray, found: DisparityMap, window_px: int, radius_px: int
+    call: MethodCall, left: FloatArray, found: MatchedDisparity, window_px: int, radius_px: int
 ) -> Flags:
     """Flags (rows, cols): border, texture, range, left-right check, confidence, invalid input.
 

@@ -51,7 +51,7 @@ from d3s.lab.peers.common import (
 from d3s.lab.peers.matching import (
     BlockMatch,
     DisparityGrid,
-    DisparityMap,
+    MatchedDisparity,
     MatchingOptions,
     PaddedFft,
     SigmaFactor,
@@ -148,7 +148,7 @@ def estimate_phase(left: Image, right: Image, rig: Rig, options: PhaseOptions) -
     rows, cols = (np.arange(0, extent, options.stride_px) for extent in call.shape)
     shifts = _correlate_windows(pair, coarse.disparity_px[np.ix_(rows, cols)], rows, cols, options)
     disparity_px, sigma_px, confidence = _interpolate(shifts, call.shape, options)
-    found = DisparityMap(disparity_px, coarse.left_right_difference_px, sigma_px, confidence)
+    found = MatchedDisparity(disparity_px, coarse.left_right_difference_px, sigma_px, confidence)
     flags = flag_matches(call, pair[0], found, options.window_px, options.stride_px)
     sigma_px = options.sigma_factor * sigma_px
     return call.finish_disparity(flags, disparity_px, sigma_px, confidence)

@@ -40,7 +40,7 @@ from d3s.lab.peers.common import (
 from d3s.lab.peers.matching import (
     Consistency,
     DisparityGrid,
-    DisparityMap,
+    MatchedDisparity,
     PaddedFft,
     RunningMinimum,
     SearchOptions,
@@ -100,7 +100,7 @@ def estimate_takeda2013(
 
 def _search(
     pair: NormalisedPair, grid: DisparityGrid, optics: Optics, options: Takeda2013Options
-) -> tuple[DisparityMap, float]:
+) -> tuple[MatchedDisparity, float]:
     blur_px = _widest_blur_px(optics, grid)
     margin_px = blur_px + gaussian_radius_px(options.prefilter_sigma_px) + options.window_px // 2
     largest_shift_px = float(np.abs(grid.disparity_px).max())
@@ -113,7 +113,7 @@ def _search(
     parabola = best.parabola
     disparity_px = grid.disparity_px[best.index] + grid.step_px * parabola.offset
     samples = independent_samples(options.window_px, options.prefilter_sigma_px)
-    found = DisparityMap(
+    found = MatchedDisparity(
         disparity_px=disparity_px,
         sigma_px=parabola.sigma_px(grid.step_px, samples),
         confidence=best.distinctness,

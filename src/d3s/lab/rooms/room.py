@@ -70,7 +70,7 @@ class Layout(NamedTuple):
     lamps: list[Lamp]
 
 
-class _Frame(NamedTuple):
+class _RoomFrame(NamedTuple):
     """Directions of the room, and the middle of the line between floor and back wall."""
 
     up: FloatArray
@@ -103,7 +103,7 @@ def layout_of(room: Room, optics: Optics) -> Layout:
     return Layout(solids, [_lamp(frame, rng)])
 
 
-def _drawn_frame(room: Room, optics: Optics, rng: np.random.Generator) -> _Frame:
+def _drawn_frame(room: Room, optics: Optics, rng: np.random.Generator) -> _RoomFrame:
     slope_y, slope_x = (side / 2 / optics.focal_length_px for side in room.shape)
     side = int(rng.choice((-1, 1)))
     yaw = -side * np.deg2rad(rng.uniform(-2.0, 45.0))
@@ -124,7 +124,7 @@ def _drawn_frame(room: Room, optics: Optics, rng: np.random.Generator) -> _Frame
     middle = np.array([0.0, line_y * back_m, back_m])
     share = rng.uniform(0.3, 0.85) if rng.random() < 0.65 else 1.6
     corner = middle + side * share * slope_x * back_m / np.cos(yaw) * right
-    return _Frame(-down, forward, right, middle, slope_y, slope_x, side, corner)
+    return _RoomFrame(-down, forward, right, middle, slope_y, slope_x, side, corner)
 
 
 class _Painter:
@@ -170,7 +170,7 @@ class _Painter:
         return Paint(albedo, texture, texel_m, extent_m)
 
 
-def _shell(frame: _Frame, painter: _Painter) -> list[Quad]:
+def _shell(frame: _RoomFrame, painter: _Painter) -> list[Quad]:
     """Floor, back wall and one side wall; they overlap beyond the corners."""
     up, ahead, right, middle = frame.up, frame.forward, frame.right, frame.middle
     back_m = float(middle[2])
@@ -194,7 +194,7 @@ def _shell(frame: _Frame, painter: _Painter) -> list[Quad]:
     ]
 
 
-def _drawn_places(frame: _Frame, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _drawn_places(frame: _RoomFrame, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Depths of the things, far first, and their places across the view, -1 to 1."""
     count = len(_KINDS)
     near_dpt, far_dpt = 1 / (1.12 * NEAREST_M), 1 / (0.93 * frame.middle[2])
@@ -209,7 +209,7 @@ def _drawn_places(frame: _Frame, rng: np.random.Generator) -> tuple[FloatArray, 
 
 
 def _thing(
-    kind: str, depth_m: float, place: float, frame: _Frame, painter: _Painter
+    kind: str, depth_m: float, place: float, frame: _RoomFrame, painter: _Painter
 ) -> list[Solid]:
     """Thing on the floor, at a depth and a place across the view."""
     rng = painter.rng
@@ -231,7 +231,7 @@ def _thing(
     return [*_block(foot, (half_m, height_m, deep), (turn, lean), frame, paint)]
 
 
-def _pole(foot: FloatArray, unit_m: float, frame: _Frame, painter: _Painter) -> Cylinder:
+def _pole(foot: FloatArray, unit_m: float, frame: _RoomFrame, painter: _Painter) -> Cylinder:
     """Thin bar through the whole height of the view, up to 15 degrees from upright."""
     slant = np.tan(np.deg2rad(painter.rng.uniform(-15.0, 15.0)))
     radius_m = unit_m * painter.rng.uniform(0.008, 0.02)
@@ -246,7 +246,7 @@ def _on_stand(
     kind: str,
     foot: FloatArray,
     size_m: tuple[float, float],
-    frame: _Frame,
+    frame: _RoomFrame,
     paint: Paint,
     painter: _Painter,
 ) -> list[Solid]:
@@ -269,7 +269,7 @@ def _block(
     foot: FloatArray,
     size: tuple[float, float, float],
     angles_rad: tuple[float, float],
-    frame: _Frame,
+    frame: _RoomFrame,
     paint: Paint,
 ) -> list[Quad]:
     """Box or board; `size` is half the width, the height, and the thickness over the width."""
@@ -282,7 +282,7 @@ def _block(
     return box(foot + halves[1], halves, paint)
 
 
-def _lamp(frame: _Frame, rng: np.random.Generator) -> Lamp:
+def _lamp(frame: _RoomFrame, rng: np.random.Generator) -> Lamp:
     """Large lamp above the camera or beside it, that shines on the middle of the room.
 
     It is the only one, and the room has no ceiling: light paths that find their lamp by chance, or

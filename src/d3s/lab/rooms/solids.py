@@ -123,7 +123,7 @@ def box(centre: FloatArray, halves: FloatArray, paint: Paint) -> list[Quad]:
     ]
 
 
-class Mesh(NamedTuple):
+class TriangleMesh(NamedTuple):
     """Triangles of a surface."""
 
     vertices: FloatArray  # (n, 3)
@@ -131,7 +131,7 @@ class Mesh(NamedTuple):
     triangles: NDArray[np.int64]  # (m, 3)
 
 
-def stone_mesh(stone: Stone, rings: int = 96) -> Mesh:
+def stone_mesh(stone: Stone, rings: int = 96) -> TriangleMesh:
     """Triangles of a stone, between so many rings from pole to pole."""
     rng = np.random.default_rng(stone.seed)
     theta, phi = np.linspace(0.0, np.pi, rings + 1), np.linspace(0.0, 2 * np.pi, 2 * rings + 1)
@@ -147,7 +147,9 @@ def stone_mesh(stone: Stone, rings: int = 96) -> Mesh:
     radius = stone.radius_m * (1 + _BUMPS * bumps / np.abs(bumps).max())
     vertices = stone.centre + radius[..., np.newaxis] * unit
     places = np.stack((across / (2 * np.pi), down / np.pi), axis=-1)
-    return Mesh(vertices.reshape(-1, 3), places.reshape(-1, 2), _grid_triangles(unit.shape[:2]))
+    return TriangleMesh(
+        vertices.reshape(-1, 3), places.reshape(-1, 2), _grid_triangles(unit.shape[:2])
+    )
 
 
 def _grid_triangles(shape: tuple[int, ...]) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ _MOST_STEPS = 60
 _EXACT_PX = 1e-7
 
 
-class Distortion(NamedTuple):
+class ViewDistortion(NamedTuple):
     """Distortion of a view: its centre in pixels, the unit of places, and the coefficients."""
 
     centre_x: float
@@ -39,9 +39,9 @@ class Distortion(NamedTuple):
     decentring_y: float
 
 
-def distortion_of(errors: LensErrors, view: View) -> Distortion:
+def distortion_of(errors: LensErrors, view: View) -> ViewDistortion:
     """Distortion of a lens in the pixels of a view."""
-    return Distortion(
+    return ViewDistortion(
         *errors.centre_px(view),
         errors.field_radius_px,
         errors.distortion_third,
@@ -51,14 +51,14 @@ def distortion_of(errors: LensErrors, view: View) -> Distortion:
     )
 
 
-def undistorted_places(distortion: Distortion, window: Window) -> tuple[FloatArray, FloatArray]:
+def undistorted_places(distortion: ViewDistortion, window: Window) -> tuple[FloatArray, FloatArray]:
     """Pixels (x, y) without distortion that are drawn at the pixels of a window."""
     x, y = np.empty(window.shape), np.empty(window.shape)
     run_over_rows(_fill_places, window.rows, distortion, window, x, y)
     return x, y
 
 
-def largest_shift_px(distortion: Distortion, window: Window) -> float:
+def largest_shift_px(distortion: ViewDistortion, window: Window) -> float:
     """Largest distance between a pixel of a window and its place without distortion."""
     corners = Window(window.row, window.col, 2, 2)
     far = 0.0
@@ -71,7 +71,7 @@ def largest_shift_px(distortion: Distortion, window: Window) -> float:
     return far
 
 
-def distort(image: Image, distortion: Distortion, window: Window) -> Image:
+def distort(image: Image, distortion: ViewDistortion, window: Window) -> Image:
     """Image as the lens draws it; beyond its border, its outermost pixels are repeated.
 
     `window` are the pixels of the view that the image holds, and that are filled.
@@ -85,7 +85,7 @@ def distort(image: Image, distortion: Distortion, window: Window) -> Image:
 
 
 def nearest_pixels(
-    distortion: Distortion, window: Window, source: Window
+    distortion: ViewDistortion, window: Window, source: Window
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows and columns in `source` nearest to the undistorted places of the pixels of `window`.
 
@@ -98,7 +98,7 @@ def nearest_pixels(
 
 
 @part
-def _undistorted(distortion: Distortion, x: float, y: float) -> tuple[float, float]:
+def _undistorted(distortion: ViewDistortion, x: float, y: float) -> tuple[float, float]:
     """Place that is drawn at pixel (x, y), by fixed-point iteration."""
     radius = distortion.radius_px
     drawn_x, drawn_y = (x - distortion.centre_x) / radius, (y - distortion.centre_y) / radius
@@ -118,7 +118,7 @@ def _undistorted(distortion: Distortion, x: float, y: float) -> tuple[float, flo
 
 @compiled
 def _fill_places(
-    start: int, stop: int, distortion: Distortion, window: Window, x: FloatArray, y: FloatArray
+    start: int, stop: int, distortion: ViewDistortion, window: Window, x: FloatArray, y: FloatArray
 ) -> None:
     for i in range(start, stop):
         for j in range(window.cols):
@@ -130,7 +130,7 @@ def _distort_rows(
     start: int,
     stop: int,
     padded: Image,
-    distortion: Distortion,
+    distortion: ViewDistortion,
     window: Window,
     table: Image,
     out: Image,

@@ -82,7 +82,7 @@ def render_folder(
     recipe = _with_digests(recipe).replace(d3s_version=__version__)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
-    frames = [_Frame(recipe, number) for number in _riskiest_first(recipe)]
+    frames = [_RecipeFrame(recipe, number) for number in _riskiest_first(recipe)]
     missing = [frame for frame in frames if not (resumes and frame.is_in(place))]
     # Render the riskiest frames before the folder is touched: they show errors of the recipe.
     ready = [frame.render() for frame in missing[:2]]
@@ -106,7 +106,7 @@ def render_folder(
 
 
 @dataclass(frozen=True)
-class _Frame:
+class _RecipeFrame:
     """One frame of a recipe, and its files."""
 
     recipe: Recipe
@@ -259,7 +259,9 @@ def _exists(path: Path) -> bool:
 
 
 def _all_names(recipe: Recipe) -> list[str]:
-    names = [name for number in range(recipe.frame_count) for name in _Frame(recipe, number).names]
+    names = [
+        name for number in range(recipe.frame_count) for name in _RecipeFrame(recipe, number).names
+    ]
     return names if recipe.distances_m is None else [*names, DISTANCES_NAME]
 
 
@@ -288,5 +290,5 @@ def _distances_text(recipe: Recipe) -> str:
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(("file", "distance_m"))
     for number, distance_m in enumerate(recipe.typed_distances_m):
-        table.writerow((_Frame(recipe, number).image_names[0], repr(distance_m)))
+        table.writerow((_RecipeFrame(recipe, number).image_names[0], repr(distance_m)))
     return buffer.getvalue()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from d3s.lab.twin.blur import BlurModel, BlurredLayer, Canvas, Sheet, blur_sheet
 from d3s.lab.twin.distortion import (
-    Distortion,
+    ViewDistortion,
     distort,
     distortion_of,
     largest_shift_px,
@@ -54,7 +54,7 @@ class FieldLens:
     view: View
 
     @property
-    def distortion(self) -> Distortion | None:
+    def distortion(self) -> ViewDistortion | None:
         """Distortion in the pixels of the view; None without."""
         return distortion_of(self.errors, self.view) if self.errors.has_distortion else None
 
@@ -387,7 +387,7 @@ def front_through(
 
 
 def _inverse_depth(
-    sheets: list[Sheet], seen: Image, wide: Window, frame: Window, distortion: Distortion
+    sheets: list[Sheet], seen: Image, wide: Window, frame: Window, distortion: ViewDistortion
 ) -> Image:
     plane = sheets[0].inverse_depth
     if len(sheets) == 1 and isinstance(plane, Affine):
