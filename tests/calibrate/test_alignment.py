@@ -86,35 +86,6 @@ def test_shift_by_blur_is_taken_out_by_its_formula(camera):
         np.testing.assert_allclose(old - now, expected, atol=3e-4)
 
 
-def test_shift_by_a_stock_lens():
-    """0.6 px at the side of a view at 1 m; 0.05 to 0.1 px of it are disparity."""
-    focus, optics = (0.0, 0.0, 1.43, 2.99), DESIGN.optics
-    lenses = LensMaps(field_radius_px=902.0, focus_left_dpt=focus, focus_right_dpt=focus)
-    x, y = np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-0.5, 0.5, 21))
-    for depth_m, largest_px, disparity_px in ((1.0, 0.6, 0.05), (0.3, 0.2, 0.1)):
-        apart = optics.disparity_px(depth_m) / 902
-        left = lenses.blur_shift_px(0, x, y, 1 / depth_m, optics)[0]
-        right = lenses.blur_shift_px(1, x - apart, y, 1 / depth_m, optics)[0]
-        assert np.abs(left).max() == pytest.approx(largest_px, rel=0.15)
-        assert np.abs(left - right).max() == pytest.approx(disparity_px, rel=0.15)
-
-
-def test_places_of_even_blur_stay(camera):
-    found = aligned(camera)
-    even = without_blur_shift(found, lens_rig(LensMaps(field_radius_px=900.0)))
-    for now, before in zip(even.across, found.matches.across, strict=True):
-        np.testing.assert_allclose(now.first_px, before.first_px, atol=1e-9)
-        np.testing.assert_allclose(now.second_px, before.second_px, atol=1e-9)
-
-
-def test_features_are_left_alone(camera):
-    found = aligned(camera)
-    moved = without_blur_shift(found, curved_rig())
-    before = found.matches.left[2]
-    np.testing.assert_array_equal(moved.left[2].features_first_px, before.features_first_px)
-    np.testing.assert_array_equal(moved.left[2].sigma_px, before.sigma_px)
-
-
 def test_lens_maps_of_a_rig():
     rig = with_lenses(curved_rig(), disparity_sigma_px=0.02)
     assert lens_maps_of(rig).disparity_sigma_px == 0.02

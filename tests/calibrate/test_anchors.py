@@ -19,14 +19,6 @@ def test_anchors_of_a_tilted_board(camera):
     assert found.left_out == {}
 
 
-@pytest.mark.slow
-def test_anchor_sigma_agrees_with_the_scatter(camera):
-    found = [find_anchors(camera.but(seed=seed).matches()) for seed in range(8)]
-    scores = [errors_px(camera, one) / [one.left.sigma_px, one.right.sigma_px] for one in found]
-    # 32 numbers: their RMS is within 35 % of one, except once in some hundred draws.
-    assert 0.65 < np.sqrt(np.mean(np.square(scores))) < 1.35
-
-
 def test_tilt_and_expansion_come_with_the_anchors(camera):
     found = camera.steps()[1].left
     focal_px = 6050.0 * camera.scales[0]
@@ -49,17 +41,6 @@ def test_distortion_is_found_and_does_not_pass_for_expansion(camera):
         ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
         # Distortion alone would be an error of 2e-4.
         assert one.log_ratio == pytest.approx(np.log(ratio), abs=2e-5)
-
-
-def test_without_tilt_in_the_model_the_anchor_is_wrong(camera):
-    """Without tilt in the model, the fixed point of each pair is elsewhere."""
-    steep = camera.but(slopes=(0.0175, 0.0), noise_px=1e-4)
-    pair = steep.matches().left[0]
-    away = pair.first_px - pair.first_px.mean(axis=0)
-    ratio = np.sum(away * pair.second_px) / np.sum(away**2)
-    centre = (pair.second_px.mean(axis=0) - ratio * pair.first_px.mean(axis=0)) / (1 - ratio)
-    assert abs(centre[0] - camera.anchors_px[0][0]) > 0.3
-    assert np.abs(errors_px(steep, find_anchors(steep.matches()))).max() < 1e-3
 
 
 def test_least_shift_is_near_and_expansion_is_nearer(camera):
@@ -87,16 +68,6 @@ def test_least_shift_by_hand(camera):
     np.testing.assert_allclose(place, anchor, atol=1.5)
 
 
-def test_sway_increases_the_anchor_sigma(camera):
-    still, swaying = (find_anchors(camera.but(sway_m=sway).matches()) for sway in (0.0, 2e-5))
-    assert still.left.sway_px < 0.01
-    # 20 µm at 0.7 m and 6050 px, twice, as both frames of a pair sway.
-    assert 0.1 < swaying.left.sway_px < 0.6
-    assert swaying.left.sigma_px[0] > 5 * still.left.sigma_px[0]
-    errors = errors_px(camera, swaying)
-    assert np.abs(errors / [swaying.left.sigma_px, swaying.right.sigma_px]).max() < 4
-
-
 def test_frame_beside_the_rail_is_rejected(camera):
     found = find_anchors(camera.but(aside_m={6: 2e-3}).matches())
     assert list(found.left_out) == [6]
@@ -118,8 +89,9 @@ def test_board_that_does_not_move_along_a_line(camera):
         find_anchors(camera.but(aside_m=aside).matches())
 
 
-def test_too_few_pairs(camera):
-    matches = camera.matches()
-    few = matches._replace(left=matches.left[:3])
-    with pytest.raises(CalibrationError, match="left view has 3 pairs of frames"):
-        find_anchors(few)
+@pytest.mark.slow
+def test_anchor_sigma_agrees_with_the_scatter(camera):
+    found = [find_anchors(camera.but(seed=seed).matches()) for seed in range(8)]
+    scores = [errors_px(camera, one) / [one.left.sigma_px, one.right.sigma_px] for one in found]
+    # 32 numbers: their RMS is within 35 % of one, except once in some hundred draws.
+    assert 0.65 < np.sqrt(np.mean(np.square(scores))) < 1.35

@@ -76,16 +76,6 @@ def test_errors_may_count_as_they_would_be_at_one_metre():
         assert result.mae_m == pytest.approx(0.01)
 
 
-def test_set_without_depths_costs_the_price_of_missing_ones():
-    nothing = np.full((10, 2, 5), np.nan, dtype=np.float32)
-    predictions = baselines._Predictions(nothing, np.ones(10), np.full(10, 0.1))
-    trial = baselines._Trial(predictions, np.linspace(0.5, 1, 5), np.array([1e-4, 2e-4]), CONSENSUS)
-    (result,) = trial.compare(np.array([[0, 1]]))
-    assert result.cost_m == pytest.approx(MISSING_M)
-    assert result.density == 0
-    assert np.isnan(result.mae_m)
-
-
 def test_chosen_set_is_the_best_of_all(chosen):
     assert len(chosen.chosen.virtual_baselines_m) == 3
     assert chosen.chosen == chosen.best_of_count[2]

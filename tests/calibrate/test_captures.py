@@ -1,20 +1,15 @@
 """Captures: folders as users make them, and errors for those that cannot be used."""
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import d3s
 from d3s.calibrate.captures import captures_of, read_captures
-from d3s.calibrate.frames import Captures
-from d3s.errors import CapturesError, InputError
+from d3s.errors import CapturesError
 from d3s.files import write_image
-from d3s.lab.twin.folder import render_folder
-from d3s.lab.twin.recipe import Recipe
 
 SHAPE = (64, 96)
 DISTANCES_M = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
@@ -96,12 +91,6 @@ def test_tables_as_users_write_them(tmp_path: Path, text: str) -> None:
     )
 
 
-def test_two_takes_are_sorted(tmp_path: Path) -> None:
-    captures = read_captures(fill(tmp_path, rows(0.5, 0.7, 0.9, 0.4, 0.6, 0.8)))
-    assert captures.names == ("b3.png", "b0.png", "b4.png", "b1.png", "b5.png", "b2.png")
-    np.testing.assert_allclose(captures.image(0), frame(3), atol=1e-5)
-
-
 FAR_TO_NEAR = "The frames are listed from far to near; they were sorted by distance."
 
 
@@ -111,52 +100,6 @@ def test_frames_from_far_to_near_are_sorted(tmp_path: Path) -> None:
     assert captures.names == ("b5.png", "b4.png", "b3.png", "b2.png", "b1.png", "b0.png")
     np.testing.assert_allclose(captures.image(0), frame(5), atol=1e-5)
     assert captures.remarks == (FAR_TO_NEAR,)
-
-
-def test_two_takes_from_far_to_near_are_sorted(tmp_path: Path) -> None:
-    captures = read_captures(fill(tmp_path, rows(0.9, 0.7, 0.5, 0.8, 0.6, 0.4)))
-    assert captures.names == ("b5.png", "b2.png", "b4.png", "b1.png", "b3.png", "b0.png")
-    assert captures.remarks == (FAR_TO_NEAR,)
-
-
-def test_arrays_from_far_to_near_are_sorted() -> None:
-    frames = [frame(number) for number in range(5)]
-    captures = captures_of(frames, [0.8, 0.7, 0.6, 0.5, 0.4])
-    assert captures.distances_m == (0.4, 0.5, 0.6, 0.7, 0.8)
-    assert captures.names[0] == "frame 4"
-    np.testing.assert_array_equal(captures.image(0), frames[4])
-    assert captures.remarks == (FAR_TO_NEAR,)
-
-
-def test_what_the_twin_writes_is_read(tmp_path: Path) -> None:
-    recipe = Recipe(
-        kind="raw",
-        rig=d3s.Rig.paper_prototype().replace(
-            optics=d3s.Rig.paper_prototype().optics.replace(pixel_pitch_m=24e-6)
-        ),
-        scene=d3s.Plane(depth_m=0.5, texture="calibration"),
-        distances_m=(0.3, 0.5, 0.7, 0.9, 1.1),
-        layout=d3s.RawLayout(rows_px=160, cols_px=320, field_radius_px=80.0, field_edge_px=10.0),
-        images="png",
-        truth="npz",
-    )
-    render_folder(recipe, tmp_path)
-    captures = read_captures(tmp_path)
-    assert captures.distances_m == (0.3, 0.5, 0.7, 0.9, 1.1)
-    assert captures.shape == (160, 320)
-    assert captures.remarks == ()
-
-
-@pytest.mark.parametrize("bits", [8, 12, 16])
-def test_pgm_of_any_depth(tmp_path: Path, bits: int) -> None:
-    top = 2**bits - 1
-    for number in range(5):
-        levels = np.rint(frame(number) * top).astype(">u2" if bits > 8 else "u1")
-        header = f"P5 {SHAPE[1]} {SHAPE[0]} {top}\n".encode()
-        (tmp_path / f"{number}.pgm").write_bytes(header + levels.tobytes())
-    table = "".join(f"{number}.pgm,{0.3 + 0.1 * number}\n" for number in range(5))
-    (tmp_path / "distances.csv").write_text(table)
-    np.testing.assert_allclose(read_captures(tmp_path).image(2), frame(2), atol=0.6 / top)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +177,6 @@ def test_a_file_that_is_no_image_is_named(tmp_path: Path) -> None:
     assert "does not begin like an image" in found
 
 
-def test_other_files_do_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("to do")
-    (tmp_path / "report").mkdir()
-    assert len(read_captures(fill(tmp_path))) == 6
-
-
 def test_frames_of_another_size_are_named(tmp_path: Path) -> None:
     (found,) = problems(fill(tmp_path, b4=frame(4, (64, 80))))
     assert found.startswith("b4.png has 80 x 64 pixels, and 5 of 6 frames have 96 x 64.")
@@ -264,19 +201,6 @@ def test_too_few_frames_of_use(tmp_path: Path) -> None:
     assert found[1].startswith("b4.png is overexposed: ")
     assert found[2].startswith("b5.png shows no texture")
     assert found[3].startswith("3 of 6 frames are of use, and a calibration needs at least 5")
-
-
-@pytest.mark.parametrize(
-    "shade",
-    [
-        lambda y, x: 0.5 + 0.4 * x / 96,
-        lambda y, x: np.exp(-((x - 48) ** 2 + (y - 32) ** 2) / 16000.0),
-    ],
-)
-def test_uneven_light_is_no_texture(tmp_path: Path, shade: Any) -> None:
-    y, x = np.mgrid[: SHAPE[0], : SHAPE[1]]
-    captures = read_captures(fill(tmp_path, b2=noisy(0.8 * shade(y, x).astype(np.float32))))
-    assert list(captures.left_out) == ["b2.png"]
 
 
 def test_a_folder_without_a_table(tmp_path: Path) -> None:
@@ -326,63 +250,9 @@ def test_invalid_arrays(images: Any, distances_m: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_names_that_are_the_same() -> None:
-    with pytest.raises(CapturesError, match="names must differ"):
-        captures_of(arrays(), DISTANCES_M, names=list("abcdda"))
-
-
-class Counting(list[np.ndarray]):
-    """Frames that count how often each is read."""
-
-    asked = 0
-
-    def __getitem__(self, number: Any) -> Any:
-        self.asked += 1
-        return super().__getitem__(number)
-
-
-def test_frames_are_read_when_used_and_not_cached() -> None:
-    images = Counting(arrays())
-    captures = captures_of(images, DISTANCES_M)
-    before = images.asked
-    captures.image(0), captures.image(1), captures.image(0), captures.image(1)
-    assert images.asked == before + 2
-    captures.image(2), captures.image(0)
-    assert images.asked == before + 4
-
-
-def test_some_of_the_frames() -> None:
-    captures = captures_of(arrays(), DISTANCES_M)
-    odd: Captures = captures.some(range(1, 6, 2))
-    assert odd.distances_m == (0.4, 0.6, 0.8)
-    assert len(odd) == 3
-    np.testing.assert_array_equal(odd.image(1), frame(3))
-    with pytest.raises(InputError, match="frame 3 is not one of 3"):
-        odd.image(3)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
-    fill(tmp_path)
-    (tmp_path / "b3.png").unlink()
-    os.mkfifo(tmp_path / "b3.png")
-    (found,) = problems(tmp_path)
-    assert "is no ordinary file" in found
-
-
-def test_floats_of_another_full_scale(tmp_path: Path) -> None:
+def test_floats_of_another_full_scale() -> None:
     images = [255 * frame(number) for number in range(5)]
     with pytest.raises(CapturesError, match="floats have full scale 1") as caught:
         captures_of(images, DISTANCES_M[:5])
     assert len(caught.value.problems) == 5
     assert caught.value.problems[0].startswith("frame 0 has values up to ")
-    for number in range(6):
-        np.save(tmp_path / f"b{number}.npy", 4095 * frame(number))
-    table = "".join(f"b{number}.npy,{0.3 + 0.1 * number}\n" for number in range(6))
-    (tmp_path / "distances.csv").write_text(table)
-    with pytest.raises(CapturesError, match="floats have full scale 1"):
-        read_captures(tmp_path)
-
-
-def test_a_little_above_full_scale_is_no_problem() -> None:
-    assert len(captures_of([1.3 * frame(number) for number in range(5)], DISTANCES_M[:5])) == 5

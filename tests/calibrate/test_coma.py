@@ -1,4 +1,4 @@
-"""Coma: shift of detail in blurred pictures, from the spectrum of the texture."""
+"""Coma: shift of detail by it, and the coma of both lenses from coarse and fine detail."""
 
 import numpy as np
 import pytest
@@ -9,80 +9,158 @@ from d3s.calibrate.coma import (
     BoardBlur,
     board_spectrum,
     detail_shift,
-    expected_square_frequency,
+    find_coma,
     scaled,
     spectrum,
     without_coma,
 )
 from d3s.calibrate.distortion import Board
+from d3s.calibrate.matches import Matches, PairMatches
+from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.optics.wavefront import pupil_points
 from d3s.rig import LensMaps
 
-SIZE, SMOOTHING_PX = 256, 3.0
+OPTICS = d3s.Rig.paper_prototype().optics
+RADIUS_PX = 900.0
+LENSES = LensMaps(field_radius_px=RADIUS_PX)
+CENTRES_PX = (np.array([2900.0, 1070.0]), np.array([930.0, 1080.0]))
+SMOOTHING_PX = smoothing_px(2 * RADIUS_PX)
+DEPTHS_M = np.array([0.4, 0.5, 1.4, 1.8])
+SLOPE = 1.0
 
 
-def spot_transfer(blur_px: float, coma_px: tuple[float, float]) -> np.ndarray:
+def waves_of(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies y and x of `rfft2`."""
+    return 2 * np.pi * np.fft.fftfreq(size)[:, np.newaxis], 2 * np.pi * np.fft.rfftfreq(size)
+
+
+def spot(blur_px: float, coma_px: np.ndarray, size: int = 96, rays: int = 800) -> np.ndarray:
     """Transfer function (frequencies of `rfft2`) of rays through many points of the pupil."""
-    points = pupil_points(3000)
-    coma = np.array(coma_px)[:, np.newaxis]
+    points, (y, x) = pupil_points(rays), waves_of(size)
+    coma = coma_px[:, np.newaxis]
     places = blur_px * points + 2 * (coma * points).sum(axis=0) * points
     places = places + coma * (points**2).sum(axis=0)
-    y, x = 2 * np.pi * np.fft.fftfreq(SIZE), 2 * np.pi * np.fft.rfftfreq(SIZE)
     rows = np.exp(-1j * np.outer(y, places[1]))
     return rows @ np.exp(-1j * np.outer(places[0], x)) / places.shape[1]
 
 
-def matched_shift(first: np.ndarray, second: np.ndarray, slope: float) -> float:
-    """Shift along x by least squares that makes the second picture like the first one."""
-    y, x = 2 * np.pi * np.fft.fftfreq(SIZE)[:, np.newaxis], 2 * np.pi * np.fft.rfftfreq(SIZE)
+def shift_px(
+    first: np.ndarray, second: np.ndarray, smoothing_px: float, slope: float = SLOPE
+) -> np.ndarray:
+    """Shift (2,) of detail in the second picture, by least squares over its spectrum."""
+    y, x = waves_of(len(first))
     size = np.hypot(x, y)
     size[0, 0] = 1
-    power = size ** (-2 * slope) * np.exp(-((size * SMOOTHING_PX) ** 2))
+    power = size ** (-2 * slope) * np.exp(-((size * smoothing_px) ** 2))
     power[0, 0] = 0
     power[:, 1:-1] *= 2
     cross = power * first * second.conj()
-    return float(-(x * cross.imag).sum() / (x**2 * cross.real).sum())
+    waves = np.stack(np.broadcast_arrays(x, y)).reshape(2, -1)
+    normal = (waves * cross.real.ravel()) @ waves.T
+    return np.linalg.solve(normal, waves @ cross.imag.ravel())
+
+
+def pair_of(
+    frames: tuple[int, int],
+    coma_px: np.ndarray,
+    noise_px: float = 0.0,
+    cameras: tuple[int, int] = (0, 1),
+) -> PairMatches:
+    """Windows of two pictures of one size, with spots of coma (2 lenses, 3)."""
+    side = np.linspace(-0.8, 0.8, 5)
+    places = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    blurs = [
+        LENSES.blur_radii_px(camera, 0.0, 0.0, 1 / DEPTHS_M[frame], OPTICS)[0]
+        for camera, frame in zip(cameras, frames, strict=True)
+    ]
+    shifts = []
+    for place in places:
+        spots = [
+            spot(blur, coma_px[camera, :2] + coma_px[camera, 2] * place)
+            for blur, camera in zip(blurs, cameras, strict=True)
+        ]
+        fine, coarse = (shift_px(*spots, factor * SMOOTHING_PX) for factor in (1.0, COARSER))
+        shifts.append(coarse - fine)
+    rng = np.random.default_rng(frames)
+    first_px, second_px = (CENTRES_PX[camera] + RADIUS_PX * places for camera in cameras)
+    none = np.empty((0, 2))
+    return PairMatches(
+        first=frames[0],
+        second=frames[1],
+        first_px=first_px,
+        second_px=second_px,
+        sigma_px=np.full(len(places), 0.01),
+        features_first_px=none,
+        features_second_px=none,
+        turn_rad=0.0,
+        detail_per_px2=np.full(len(places), 0.05),
+        coarse_shift_px=np.array(shifts) + rng.normal(0, noise_px, (len(places), 2)),
+    )
+
+
+def views_of(coma_px: np.ndarray, noise_px: float = 0.0) -> list[PairMatches]:
+    """Both views of each frame."""
+    return [pair_of((frame, frame), coma_px, noise_px) for frame in range(len(DEPTHS_M))]
+
+
+def found_from(across: list[PairMatches], motion: tuple[list[PairMatches], ...] = ([], [])):
+    left, right = (tuple(pairs) for pairs in motion)
+    matches = Matches(left, right, tuple(across), ("",) * len(DEPTHS_M), {})
+    blur = BoardBlur(LENSES, OPTICS, CENTRES_PX, DEPTHS_M, Board())
+    return find_coma(matches, blur, spectrum(SLOPE, SMOOTHING_PX))
+
+
+def test_coma_of_rendered_spots_is_found():
+    truth = np.array([[-0.1, 0.05, -1.2], [0.05, 0.0, -1.0]])
+    found = found_from(views_of(truth, noise_px=1e-3))
+    assert found.growth_px == pytest.approx(-1.1, rel=0.15)
+    # What stereo feels is the difference between the lenses.
+    apart = np.subtract(found.left_px, found.right_px)
+    np.testing.assert_allclose(apart, truth[0] - truth[1], atol=0.07)
+    # The model of the spots is trusted to a quarter.
+    assert 0.2 < abs(found.sigma_px / found.growth_px) < 0.4
+
+
+def test_frames_tell_the_coma_of_each_lens():
+    truth = np.array([[-0.1, 0.05, -1.2], [0.05, 0.0, -1.0]])
+    steps = [(0, 1), (1, 2), (2, 3)]
+    motion = tuple(
+        [pair_of(step, truth, 1e-3, (camera, camera)) for step in steps] for camera in (0, 1)
+    )
+    found = found_from([], motion)
+    np.testing.assert_allclose([found.left_px, found.right_px], truth, atol=0.25)
+
+
+def test_lenses_without_coma_have_none():
+    found = found_from(views_of(np.zeros((2, 3)), noise_px=3e-3))
+    assert abs(found.growth_px) < 3 * found.sigma_px
+    assert found.sigma_px < 0.2
+
+
+def test_nothing_to_go_by_leaves_coma_unknown():
+    unmatched = pair_of((0, 0), np.zeros((2, 3)))._replace(coarse_shift_px=None)
+    found = found_from([unmatched])
+    assert found.growth_px == 0.0
+    # Two thousandths of the field radius for each lens.
+    assert found.sigma_px == pytest.approx(2e-3 * RADIUS_PX / np.sqrt(2))
+
+
+# Shift of detail ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("slope", [0.5, 1.0])
 @pytest.mark.parametrize("radii_px", [(2.0, 5.0), (8.0, 6.0)])
 def test_shift_of_detail_is_that_of_rendered_spots(slope, radii_px):
     coma_px = 0.3, 0.0
-    first, second = (spot_transfer(radius, coma_px) for radius in radii_px)
-    measured = matched_shift(first, second, slope)
+    first, second = (spot(radius, np.array(coma_px), 256, 3000) for radius in radii_px)
+    measured = -shift_px(first, second, 3.0, slope)[0]
     blurs = tuple(np.array([[radius], [0.0], [radius]]) for radius in radii_px)
     coma = np.array(coma_px)[:, np.newaxis]
-    found = detail_shift(blurs, (coma, coma), spectrum(slope, SMOOTHING_PX))
+    found = detail_shift(blurs, (coma, coma), spectrum(slope, 3.0))
     shift = found.first_px[0] - found.second_px[0]
     assert abs(measured) > 0.01
     assert shift[0] == pytest.approx(measured, rel=0.1)
     assert shift[1] == pytest.approx(0.0, abs=1e-3)
-
-
-def test_sharp_windows_shift_as_the_light_does():
-    sharp, coma = np.full((3, 1), 1e-3), np.array([[0.4], [-0.2]])
-    found = detail_shift((sharp, sharp), (coma, coma), spectrum(1.0, SMOOTHING_PX))
-    np.testing.assert_allclose(found.first_px[0], coma[:, 0], rtol=1e-3)
-
-
-def test_mean_frequency_falls_with_blur_and_with_the_slope_of_the_spectrum():
-    def mean(radius_px, slope):
-        blur = np.array([[radius_px], [0.0], [radius_px]])
-        return expected_square_frequency((blur, blur), spectrum(slope, SMOOTHING_PX))[0]
-
-    assert mean(8.0, 1.0) < mean(2.0, 1.0) < mean(2.0, 0.0)
-    # Contrast that falls with the frequency, smoothed by a Gaussian: 1 / s².
-    assert mean(1e-3, 1.0) == pytest.approx(1 / SMOOTHING_PX**2, rel=0.05)
-
-
-def test_detail_that_is_finer_in_the_second_picture_is_shifted_otherwise():
-    blur, coma = np.array([[4.0], [0.0], [4.0]]), np.array([[0.4], [0.0]])
-    waves = spectrum(1.0, SMOOTHING_PX)
-    alike, finer = (
-        detail_shift((blur, blur), (coma, coma), waves, size).second_px[0, 0] for size in (1.0, 0.8)
-    )
-    # To first order, waves are shifted less, in proportion to the square of the frequency.
-    assert 0.4 - finer == pytest.approx((0.4 - alike) / 0.8**2, rel=0.15)
 
 
 def blur_of(camera) -> BoardBlur:
@@ -99,7 +177,7 @@ def blur_of(camera) -> BoardBlur:
 
 def test_places_without_coma_are_those_of_an_even_spot(camera):
     blur, plain = blur_of(camera), camera.matches()
-    waves = spectrum(1.0, SMOOTHING_PX)
+    waves = spectrum(1.0, 3.0)
     left, right = (0.1, 0.0, -1.2), (0.0, -0.05, -1.0)
     moved = without_coma(plain, (scaled(left, -1.0), scaled(right, -1.0)), blur, waves)
     away = moved.left[0].second_px - plain.left[0].second_px
@@ -114,7 +192,7 @@ def test_frames_of_unknown_depth_are_left_as_they_are(camera):
     blur = blur_of(camera)
     unknown = blur._replace(depths_m=np.full_like(blur.depths_m, np.nan))
     plain, coma = camera.matches(), (0.0, 0.0, -1.2)
-    same = without_coma(plain, (coma, coma), unknown, spectrum(1.0, SMOOTHING_PX))
+    same = without_coma(plain, (coma, coma), unknown, spectrum(1.0, 3.0))
     np.testing.assert_array_equal(same.left[0].second_px, plain.left[0].second_px)
     # A board of which no pair of frames is known is taken for a photograph.
     assert board_spectrum(plain, unknown).slope == 1.0

@@ -1,21 +1,26 @@
 """Disparity that lenses add: maps of made-up cells are found again, and sigma is what is left."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import d3s
+from d3s.calibrate.coma import Coma
 from d3s.calibrate.disparity_map import (
     CellDisparity,
-    DisparityMap,
-    RemainingSigma,
+    board_errors_px,
+    distance_errors_px,
     fit_disparity_map,
     measure_cells,
     remaining_sigma,
+    texture_errors_px,
 )
 from d3s.calibrate.distortion import Board
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps
+from d3s.rig.variance import DisparityVariance
 from lens_pairs import lens_rig
 
 RADIUS_PX = 902.0
@@ -111,18 +116,6 @@ def test_noise_and_wrong_cells_hardly_count():
     assert np.sqrt(np.mean(left**2)) < 0.005
 
 
-def test_too_few_cells_give_no_map():
-    few = cells_of(0.1)
-    few.residual_px[:, :, 2:] = np.nan
-    few.residual_px[5:] = np.nan
-    found = fit_disparity_map(few, rig_of())
-    assert found == DisparityMap(before_rms_px=found.before_rms_px, after_rms_px=found.after_rms_px)
-    assert found.after_rms_px == pytest.approx(0.1)
-    lenses = found.applied_to(rig_of()).calibration.lenses
-    assert lenses.disparity_px == ()
-    assert lenses.sharp_disparity_px == (0.0,)
-
-
 def test_sigma_is_what_noise_does_not_explain():
     rng = np.random.default_rng(1)
     cells = cells_of(sigma_px=0.03)
@@ -145,12 +138,6 @@ def test_disparity_that_a_frame_shares_is_seen_below_the_noise_of_its_cells():
     found = remaining_sigma(cells_of(offsets, sigma_px=0.03))
     assert found.axis_px == pytest.approx(1.25 * 0.004, rel=0.01)
     assert found.edge_px == found.per_dpt_px == 0
-
-
-def test_nothing_is_left_of_boards_that_fit_or_are_not_seen():
-    nothing = RemainingSigma(0.0, 0.0, 0.0)
-    assert remaining_sigma(cells_of()) == nothing
-    assert remaining_sigma(cells_of(np.nan)) == nothing
 
 
 def test_cells_of_a_simulated_board():
@@ -182,3 +169,61 @@ def test_maps_that_explain_only_noise_are_left_out():
     found = fit_disparity_map(cells._replace(residual_px=noise), rig)
     assert found.sharp_px == (0.0,)
     assert found.half_size_px == found.quarter_size_px == ()
+
+
+# Errors that frames of one board cannot show ------------------------------------------------------
+
+
+PAPER = d3s.Rig.paper_prototype().optics
+FIELD_PX = 900.0
+LENSES = LensMaps(field_radius_px=FIELD_PX)
+RANGE_DPT = (0.5, 4.0)
+
+
+def sigma_px(errors, x, y, u):
+    return np.sqrt(DisparityVariance.of_errors(errors, FIELD_PX).at(x, y, u))
+
+
+def test_errors_of_distances_are_alike_all_over_the_field():
+    geometry = SimpleNamespace(disparity_errors_px=np.array([[0.03, 0.0, 0.01], [0.0, 0.05, 0.0]]))
+    errors = distance_errors_px(geometry)
+    for x in (-0.8, 0.0, 0.5):
+        expected = np.hypot(0.03 + 0.01 * 4, 0.05 * 2)
+        assert sigma_px(errors, x, 0.3, 2.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("depth_m", [0.3, 1.5])
+def test_errors_of_the_board_are_those_of_its_shape(depth_m):
+    tilts, bends = (2e-3, 1e-3), (0.02, 0.03, 0.01)
+    found = board_errors_px(SimpleNamespace(tilt_sigma_rad=tilts), bends, PAPER, FIELD_PX)
+    shape = (1401, 1601)
+    cols, rows = 1500.0, 200.0
+    x, y = (cols - 800) / FIELD_PX, (rows - 700) / FIELD_PX
+    boards = [
+        *(Board(slopes=tuple(np.eye(2)[axis] * tilts[axis])) for axis in (0, 1)),
+        *(Board(bend_per_m=tuple(np.eye(3)[kind] * bends[kind])) for kind in range(3)),
+    ]
+    for board, error in zip(boards, found, strict=True):
+        at = board.depth_m(cols, rows, depth_m, shape, PAPER)
+        moved = abs(float(PAPER.disparity_px(at) - PAPER.disparity_px(depth_m)))
+        assert sigma_px([error], x, y, 1 / depth_m) == pytest.approx(moved, rel=0.02)
+
+
+def test_unknown_coma_shifts_other_textures_at_the_sides():
+    coma = Coma(sigma_px=0.6, board_slope=0.3)
+    errors = texture_errors_px(coma, LENSES, PAPER, RANGE_DPT)
+    sides, middle = (sigma_px(errors, x, 0.0, 0.6) for x in (-0.8, 0.05))
+    assert sides > 3 * middle
+    assert 0.005 < sides < 0.3
+    # In proportion to what coma may be.
+    twice = texture_errors_px(coma._replace(sigma_px=1.2), LENSES, PAPER, RANGE_DPT)
+    assert sigma_px(twice, -0.8, 0.0, 0.6) == pytest.approx(2 * sides)
+
+
+def test_known_coma_leaves_no_error_of_textures():
+    assert (
+        texture_errors_px(
+            Coma((0.0, 0.0, -1.0), (0.0, 0.0, -1.0), 0.0, 0.3), LENSES, PAPER, RANGE_DPT
+        )
+        == []
+    )

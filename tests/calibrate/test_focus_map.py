@@ -71,16 +71,6 @@ def test_blur_over_the_field_is_that_of_the_lenses():
     assert np.abs(errors_px).max() < 0.8
 
 
-def test_sigma_is_of_the_size_of_the_errors():
-    found = curved()
-    errors = np.subtract(
-        [*found.left_dpt, *found.right_dpt], [*LENSES.focus_left_dpt, *LENSES.focus_right_dpt]
-    )
-    sigma = np.array([*found.left_sd_dpt, *found.right_sd_dpt])
-    assert (sigma > 0).all()
-    assert np.sqrt(np.mean((errors / sigma) ** 2)) < 3
-
-
 def test_perfect_lenses_have_no_curvature():
     board = d3s.Texture(pattern="calibration", seed=3)
     pairs = [
@@ -98,47 +88,6 @@ def test_perfect_lenses_have_no_curvature():
     )
     assert found.aperture_radius_m == pytest.approx(1e-3, rel=0.04)
     assert found.blur_ratio == pytest.approx(1.0, abs=0.01)
-
-
-def test_a_right_view_with_less_blur():
-    """As if it had been shrunk by 3 % to fit the left view: its focus must stay where it is."""
-    lenses = LensMaps(field_radius_px=RADIUS_PX, blur_ratio=0.97)
-    found = found_of(
-        [
-            lens_pair(z, lenses, shape=SHAPE, texture="calibration", noise=NOISE, seed=3)
-            for z in DEPTHS_M
-        ]
-    )
-    assert found.blur_ratio == pytest.approx(0.97, abs=0.005)
-    assert found.focus_dpt == pytest.approx(
-        [1 / distance_m for distance_m in RIG.optics.focus_distances_m], abs=0.02
-    )
-
-
-def test_result_goes_into_the_rig():
-    found = FocusMap(
-        focus_dpt=(1.3, 1.1),
-        left_dpt=(0.1, 0.2, 1.5, 3.0),
-        right_dpt=(0.0, 0.0, 1.4, 2.9),
-        centre_left=(0.01, 0.02),
-        centre_right=(0.0, 0.0),
-        left_sd_dpt=(0.1,) * 4,
-        right_sd_dpt=(0.1,) * 4,
-        aperture_radius_m=1.05e-3,
-        extra_blur_px2=0.0,
-        blur_ratio=1.01,
-        blocks=50,
-        before_rms=0.4,
-        after_rms=0.05,
-    )
-    rig = found.applied_to(lens_rig(LensMaps(field_radius_px=RADIUS_PX)))
-    assert rig.optics.focus_distances_m == pytest.approx((1 / 1.3, 1 / 1.1))
-    assert rig.optics.aperture_radius_m == 1.05e-3
-    lenses = rig.calibration.lenses
-    assert lenses.focus_left_dpt == (0.1, 0.2, 1.5, 3.0)
-    assert lenses.focus_right_dpt == (0.0, 0.0, 1.4, 2.9)
-    assert lenses.focus_centre_left == (0.01, 0.02)
-    assert lenses.blur_ratio == 1.01
 
 
 def test_views_without_texture_give_the_focus_of_the_axis_everywhere():

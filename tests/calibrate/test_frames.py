@@ -13,8 +13,6 @@ from d3s.calibrate.frames import (
     MiddleViews,
     SplitViews,
     Thumbnails,
-    as_image,
-    as_levels,
     on_each_frame,
 )
 
@@ -40,15 +38,6 @@ def test_progress_ends_at_all_frames(monkeypatch, threads):
     assert told[-1] == (4, 4)
 
 
-def test_no_frames_give_no_results():
-    assert on_each_frame(lambda number: 1 / 0, 0) == []
-
-
-def test_an_error_is_raised():
-    with pytest.raises(ZeroDivisionError):
-        on_each_frame(lambda number: 1 / (number - 3), 4)
-
-
 # Caches -------------------------------------------------------------------------------------------
 
 
@@ -72,18 +61,6 @@ def grey(top: int, seed: int = 0) -> np.ndarray:
     return (levels / top).astype(np.float32)
 
 
-@pytest.mark.parametrize("top", [255, 65535])
-def test_levels_of_8_and_16_bits_are_exact(top):
-    frame = grey(top)
-    assert np.array_equal(as_image(as_levels(frame)), frame)
-
-
-@pytest.mark.parametrize("top", [1023, 4095])
-def test_other_levels_are_right_to_a_small_part_of_a_level(top):
-    frame = grey(top)
-    assert np.abs(as_image(as_levels(frame)) - frame).max() < 0.04 / top
-
-
 def test_frames_are_cached_up_to_the_limit():
     disk = Disk(*(grey(65535, seed) for seed in range(3)))
     frames = FrameCache(disk, room_bytes=2 * BYTES)
@@ -104,14 +81,6 @@ def test_values_outside_0_to_1_are_not_cached(value):
         assert np.array_equal(frames(0), odd, equal_nan=True)
     assert disk.reads == [0, 0]
     assert 0 not in frames
-
-
-def test_cached_frames_do_not_depend_on_the_order_of_reading():
-    disk = Disk(*(grey(255, seed) for seed in range(3)))
-    frames = FrameCache(disk, room_bytes=2 * BYTES)
-    for number in (2, 1, 0):
-        frames(number)
-    assert [number in frames for number in range(3)] == [True, True, False]
 
 
 # Rectified pairs and thumbnails -------------------------------------------------------------------
@@ -152,21 +121,6 @@ def test_frames_that_are_not_in_memory_are_read_once(small_captures):
     for one, other in zip(first, again, strict=True):
         for left, right in zip(one, other, strict=True):
             assert np.abs(left - right).max() < 1e-5
-
-
-def test_pairs_are_cached_up_to_the_limit(small_captures):
-    reads = []
-
-    def read(number):
-        reads.append(number)
-        return np.clip(small_captures.image(number), 0, 1)
-
-    captures = replace(small_captures, source=read, is_cached=lambda _: False)
-    pair_bytes = 2 * 2 * 101 * 151
-    views = SplitViews(captures, [0, 1, 2], CALIBRATION, room_bytes=2 * pair_bytes)
-    for number in (0, 1, 2, 0, 1, 2, 2):
-        views[number]
-    assert reads == [0, 1, 2, 2, 2]
 
 
 def test_thumbnails_of_the_frames_that_were_read(small_captures):

@@ -7,7 +7,7 @@ import d3s
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
-from d3s.errors import CalibrationError, InputError
+from d3s.errors import CalibrationError
 
 DESIGN = d3s.Rig.paper_prototype().optics
 
@@ -59,36 +59,6 @@ def test_all_steps_on_small_frames_of_the_twin(small_frames, small_captures, sma
     assert found.left_out == {}
 
 
-def test_lenses_that_distort(camera):
-    """Distortion of 2 px at half the width of the picture."""
-    found = found_of(camera.but(distortion=((1.6e-3, 0.0, 0.0, 0.0),) * 2))
-    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=2e-4)
-    assert abs(difference_px(camera, found)[0]) < 0.02
-    assert not found.ruler_is_applied
-
-
-def test_series_with_a_gap(camera):
-    """No expansion spans the gap; disparity connects the two parts."""
-    matches = camera.matches()
-    matches = matches._replace(left=matches.left[:7] + matches.left[8:])
-    anchors = find_anchors(matches)
-    rectification = find_rectification(matches, anchors)
-    found = find_geometry(matches, anchors, rectification, camera.distances_m, DESIGN)
-    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=2e-4)
-    assert found.left_out == {}
-
-
-def test_one_distance_for_each_frame(camera):
-    with pytest.raises(InputError, match="distances_m has 15 values for 16 frames"):
-        found_of(camera, camera.distances_m[:-1])
-
-
-def test_baseline_or_sensor_distance_if_the_other_is_known(camera):
-    found = found_of(camera)
-    assert found.baseline_m == pytest.approx(1.003 * 3.84e-3, rel=5e-5)
-    assert found.sensor_distance_m == pytest.approx(1.003 * 12.1e-3, rel=5e-5)
-
-
 def test_tilt_of_the_board(camera):
     found = found_of(camera)
     np.testing.assert_allclose(found.tilt_rad, np.arctan(camera.slopes), atol=2e-4)
@@ -127,20 +97,9 @@ def test_ruler_that_begins_two_centimetres_before_the_lenses(camera):
     assert abs(held.focal_baseline_px_m / camera.focal_baseline_px_m - 1) > 0.01
 
 
-def test_coarse_ruler_does_not_change_the_disparity_of_infinity(camera):
-    """Millimetres of the ruler are not pixels of disparity: expansion gives the distances."""
-    noise_m = np.random.default_rng(3).normal(0, 1e-3, len(camera.distances_m))
-    found = found_of(camera, camera.distances_m + noise_m)
-    assert abs(difference_px(camera, found)[0]) < 0.01
-    assert 0.4e-3 < found.ruler_sigma_m < 1.6e-3
-    error = abs(found.focal_baseline_px_m / camera.focal_baseline_px_m - 1)
-    assert error < 2e-3
-    assert error < 4 * found.focal_baseline_sigma_px_m / camera.focal_baseline_px_m
-
-
-@pytest.mark.parametrize(("frames", "limit"), [(16, 4e-4), (50, 2.5e-4)])
+@pytest.mark.parametrize(("frames", "limit"), [(16, 4e-4)])
 def test_distances_typed_to_a_millimetre(camera, frames, limit):
-    """Errors of depth as a share, RMS over typists: 0.03 % of 16 frames, and 0.02 % of 50."""
+    """Errors of depth as a share, RMS over typists: 0.03 % of 16 frames."""
     series = camera.but(distances_m=tuple(np.geomspace(0.25, 1.9, frames).tolist()))
     shares = []
     for seed in range(12):
@@ -160,20 +119,6 @@ def test_distance_typed_wrong_is_named(camera, frame):
     assert f"say {camera.distances_m[frame]:.4g} m" in found.left_out[frame]
     assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
     assert np.isnan(found.depths_m[frame])
-
-
-def test_first_two_exchanged(camera):
-    typed = list(camera.distances_m)
-    typed[:2] = typed[1::-1]
-    found = found_of(camera, typed)
-    assert sorted(found.left_out) == [0, 1]
-    assert found.focal_baseline_px_m == pytest.approx(camera.focal_baseline_px_m, rel=1e-4)
-
-
-def test_distances_of_another_series(camera):
-    typed = np.random.default_rng(4).permutation(camera.distances_m)
-    with pytest.raises(CalibrationError, match=r"distances do not fit|disparity falls"):
-        found_of(camera, typed)
 
 
 def test_many_wrong_distances_are_named(camera):
@@ -198,23 +143,6 @@ def test_distances_with_an_impossible_offset(camera, offset_m, words):
     """All distances are on a line, but with an impossible offset."""
     with pytest.raises(CalibrationError, match=words + r".* Measure from the lenses to the board"):
         found_of(camera, np.array(camera.distances_m) + offset_m)
-
-
-def test_distances_in_reverse_order(camera):
-    """The nearest are right, so disparity falls with distance; the others are in reverse order."""
-    typed = np.array(camera.distances_m)
-    typed[4:] = typed[:3:-1]
-    with pytest.raises(CalibrationError, match=r"most of them fall .* slope of -\d.*order of the"):
-        found_of(camera, typed)
-
-
-def test_too_few_frames_after_one_typed_wrong(camera):
-    few = camera.but(distances_m=camera.distances_m[:10:2])
-    typed = list(few.distances_m)
-    typed[2] += 0.1
-    words = r"4 frames are left to tell distances by, and at least 5 are needed\. 2\.png: its dist"
-    with pytest.raises(CalibrationError, match=words):
-        found_of(few, typed)
 
 
 def test_lenses_exchanged(camera):
@@ -242,19 +170,6 @@ def test_lenses_exchanged(camera):
         find_geometry(matches, anchors, rectification, camera.distances_m, DESIGN)
 
 
-def test_distances_in_another_unit(camera):
-    with pytest.raises(
-        CalibrationError, match=r"differ by a factor of 2.*Are the distances in met"
-    ):
-        found_of(camera, 100 * np.array(camera.distances_m))
-
-
-def test_another_camera_than_the_prototype_without_a_design(camera):
-    coarse = DESIGN.replace(pixel_pitch_m=3 * DESIGN.pixel_pitch_m)
-    with pytest.raises(CalibrationError, match=r"Without a design .*prototype.*--design"):
-        find_geometry(*camera.steps(), camera.distances_m, coarse)
-
-
 def test_board_that_was_tilted_in_one_frame_is_named(camera):
     found = found_of(camera.but(tilted={9: 0.05}))
     assert list(found.left_out) == [9]
@@ -272,6 +187,7 @@ def test_sigma_of_the_scale_agrees_with_the_scatter(camera):
     assert 0.5 < np.sqrt(np.mean(np.square(scores))) < 1.7
 
 
+@pytest.mark.slow
 def test_errors_of_the_disparity_are_those_of_typed_distances(camera):
     # The same board, with distances typed with an error of 1 mm: what changes from series to series
     # is what the errors say, and more near by than far away.
@@ -292,22 +208,6 @@ def test_errors_of_the_disparity_are_those_of_typed_distances(camera):
     np.testing.assert_allclose(expected, scatter, rtol=0.35)
     nearest, farthest = truth.argmin(), truth.argmax()
     assert expected[nearest] > 3 * expected[farthest]
-
-
-def test_zero_of_the_ruler_counts_where_it_is_not_found(camera):
-    # A zero that is off by half the error of a distance is in the errors, unless it is found.
-    typed = np.array(camera.distances_m) + np.random.default_rng(7).normal(0, 1e-3, 16)
-    taken, moved = (
-        found_of(camera, (typed + offset_m).tolist(), fit_ruler=False)
-        for offset_m in (0.0, 0.5 * found_of(camera, typed.tolist()).ruler_sigma_m)
-    )
-    vergence = 1 / taken.depths_m
-    terms = np.vander(vergence, 3, increasing=True)
-    sigma_px = np.sqrt(((taken.disparity_errors_px @ terms.T) ** 2).sum(axis=0))
-    by_zero_px = camera.focal_baseline_px_m * (vergence - 1 / moved.depths_m)
-    # A parabola over the vergence follows it to some per cent.
-    assert np.all(sigma_px > 0.9 * np.abs(by_zero_px))
-    assert np.all(sigma_px < 3 * np.abs(by_zero_px) + 0.02)
 
 
 def with_pupil(camera, pupil_m: float):

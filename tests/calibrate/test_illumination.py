@@ -77,18 +77,6 @@ def test_ratio_of_the_views_is_that_of_the_lenses():
     assert found.stray_light == pytest.approx(0, abs=2e-3)
 
 
-def test_light_is_relative_to_the_axis_of_the_left_view():
-    found = found_of()
-    assert polynomial_at(found.left, 0.0, 0.0) == pytest.approx(1, abs=2e-3)
-    assert polynomial_at(found.right, 0.0, 0.0) == pytest.approx(0.95, abs=3e-3)
-
-
-def test_even_light_needs_no_map():
-    found = found_of((1.0,), (1.0,))
-    for light in (found.left, found.right):
-        np.testing.assert_allclose(polynomial_at(light, *places()), 1.0, atol=0.005)
-
-
 def test_stray_light_is_told_from_gain():
     # A board with much contrast in each block's neighbourhood shows where dark is not dark.
     found = found_of(stray=0.02, texture=1.2)

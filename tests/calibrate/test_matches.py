@@ -120,17 +120,6 @@ def test_coarse_detail_is_matched_in_all_windows_of_views_and_in_some_of_frames(
         assert np.median(np.abs(pair.coarse_shift_px[known])) < 0.1  # lenses without coma
 
 
-def test_windows_stay_within_the_light(small_captures, small_matches):
-    fields = find_fields(small_captures)
-    for pairs, camera in ((small_matches.left, 0), (small_matches.right, 1)):
-        box, mask = (fields.left, fields.right)[camera], fields.mask(camera)
-        for pair in pairs:
-            for places in (pair.first_px, pair.second_px):
-                col, row = np.rint(places - (box.col, box.row)).astype(int).T
-                assert mask[row, col].all()
-                assert mask[np.minimum(row + 10, box.rows - 1), col].all()
-
-
 def test_blank_frames(small_captures, as_captures):
     """Progress is called after each frame; blank frames are fast."""
     seen = []
@@ -148,19 +137,6 @@ def test_blank_frames(small_captures, as_captures):
 
 def images_of(captures):
     return [captures.image(number).copy() for number in range(len(captures))]
-
-
-@pytest.mark.slow
-def test_frame_of_another_board_is_left_out(small_captures, as_captures):
-    images = images_of(small_captures)
-    fields = find_fields(small_captures)
-    # Both views show the same other board, rotated by 180°.
-    for box in (fields.left, fields.right):
-        part = box.of(images[0])
-        part[:] = np.ascontiguousarray(part[::-1, :])
-    matches = find_matches(as_captures(images, small_captures.distances_m), fields)
-    assert list(matches.left_out) == [0]
-    assert "none of the frames" in matches.left_out[0] or "do not fit" in matches.left_out[0]
 
 
 def turned(image, fields, angle_deg):
@@ -189,35 +165,3 @@ def test_frames_without_texture_or_with_a_turned_board_are_named(small_captures,
     assert (1, 3) in {(pair.first, pair.second) for pair in matches.left}
     assert all({2, 4}.isdisjoint((pair.first, pair.second)) for pair in matches.left)
     assert [pair.first for pair in matches.across] == [0, 1, 3, 5, 6]
-
-
-@pytest.mark.slow
-def test_board_that_keeps_turning(small_captures, as_captures):
-    fields = find_fields(small_captures)
-    images = [
-        turned(image, fields, 0.5 * number)
-        for number, image in enumerate(images_of(small_captures))
-    ]
-    with pytest.raises(CalibrationError, match=r"board_0\.png: the board is turned by -1\."):
-        find_matches(as_captures(images, small_captures.distances_m), fields)
-
-
-def test_change_of_all_pairs(camera):
-    matches = camera.but(distances_m=(0.4, 0.5, 0.6)).matches()
-
-    def changed(pair, cameras):
-        first, second = cameras
-        return pair._replace(
-            first_px=pair.first_px + 10 * first, second_px=pair.second_px + 10 * second
-        )
-
-    moved = matches.changed(changed)
-    for before, after, cameras in (
-        (matches.left, moved.left, (0, 0)),
-        (matches.right, moved.right, (1, 1)),
-        (matches.across, moved.across, (0, 1)),
-    ):
-        for old, new in zip(before, after, strict=True):
-            np.testing.assert_array_equal(new.first_px, old.first_px + 10 * cameras[0])
-            np.testing.assert_array_equal(new.second_px, old.second_px + 10 * cameras[1])
-    assert moved.names == matches.names

@@ -46,10 +46,8 @@ def exposed(frames: list[np.ndarray], sensor: d3s.Sensor) -> Captures:
     "sensor",
     [
         d3s.Sensor(noise=0.01),
-        d3s.Sensor(noise=0.01, bits=10),
         d3s.Sensor(full_well_e=10_000, read_noise_e=20, bits=10),
         d3s.Sensor(full_well_e=1_000, read_noise_e=2, bits=12),
-        d3s.Sensor(full_well_e=20_000, read_noise_e=100, bits=12),
     ],
 )
 def test_noise_of_a_known_sensor(quiet_frames: list[np.ndarray], sensor: d3s.Sensor) -> None:
@@ -67,7 +65,7 @@ def test_noise_of_a_known_sensor(quiet_frames: list[np.ndarray], sensor: d3s.Sen
     assert abs(noise.read - sensor.noise_sigma(0.0)) < 4 * noise.read_std
 
 
-@pytest.mark.parametrize("column_noise", [0.0, 0.002, 0.005])
+@pytest.mark.parametrize("column_noise", [0.0, 0.005])
 def test_noise_of_columns(quiet_frames: list[np.ndarray], column_noise: float) -> None:
     sensor = d3s.Sensor(noise=0.01, column_noise=column_noise)
     captures = exposed(quiet_frames, sensor)
@@ -75,13 +73,6 @@ def test_noise_of_columns(quiet_frames: list[np.ndarray], column_noise: float) -
     assert noise.column == pytest.approx(column_noise, rel=0.1, abs=5e-4)
     # Noise of pixels is found without it.
     assert noise.variance_at(0.4) == pytest.approx(0.01**2, rel=0.05)
-
-
-def test_sharp_fine_texture_alone_looks_like_noise(quiet_frames: list[np.ndarray]) -> None:
-    """Limit of the method, as its docstring says."""
-    captures = exposed([quiet_frames[3]] * 5, d3s.Sensor(noise=0.003))
-    noise = find_noise(captures, find_fields(captures))
-    assert noise.variance_at(0.4) > 2 * 0.003**2
 
 
 def flat_captures(*levels: float) -> tuple[Captures, Fields]:

@@ -1,15 +1,13 @@
 """Whole calibrations from arrays; calibrations from files are in tests/cli."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.steps import Alignment, _even_focus_px, _rejected_files
-from d3s.errors import CalibrationError, InputError, RigError
+from d3s.calibrate.steps import _even_focus_px, _rejected_files
+from d3s.errors import CalibrationError, InputError
 from d3s.rig import LensMaps
-from small_camera import SMALL_LAYOUT, small_rig
+from small_camera import small_rig
 
 DISTANCES_M = (0.30, 0.33, 0.36, 0.40, 0.45, 0.50)
 
@@ -60,17 +58,6 @@ def test_failed_step_names_files():
 
 
 @pytest.mark.slow
-def test_invalid_rig_is_an_error_with_a_report(small_frames, monkeypatch):
-    def refuse(*_, **__):
-        raise RigError("noise_read=2 must be below 1.")
-
-    monkeypatch.setattr("d3s.calibrate.pipeline.draft_rig", refuse)
-    with pytest.raises(CalibrationError, match="must be below 1") as caught:
-        d3s.calibrate([frame.image for frame in small_frames[:6]], DISTANCES_M, design=small_rig())
-    assert caught.value.report.geometry is not None
-
-
-@pytest.mark.slow
 def test_error_of_a_step_carries_the_report_of_the_steps_before(small_frames, monkeypatch):
     def refuse(*_, **__):
         raise CalibrationError("no waves.", left_out={2: "it is grey"})
@@ -114,41 +101,3 @@ def test_pinhole_has_no_focus_to_find():
     pinhole = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1)
     with pytest.raises(InputError, match="is a pinhole pair"):
         d3s.calibrate("captures", design=pinhole)
-
-
-def test_name_is_refused_before_anything_is_read():
-    with pytest.raises(RigError, match="name="):
-        d3s.calibrate("captures", name="x" * 300)
-
-
-def test_frame_rejected_by_the_anchor_step_only_is_still_used(camera):
-    class Step(NamedTuple):
-        left_out: dict[int, str]
-
-    matches = camera.but(distances_m=(0.4, 0.5, 0.6, 0.7, 0.8)).matches()
-    alignment = Alignment(matches, None, Step({1: "aside"}), Step({2: "rows"}), Step({3: "ruler"}))
-    assert alignment.frames == [0, 1, 4]
-    assert alignment.left_out == {2: "rows", 3: "ruler"}
-
-
-@pytest.mark.slow
-def test_boards_beyond_the_default_range_are_accepted():
-    # With s0 B / p = 5.16 px m, the default depth range ends at 0.56 m.
-    distances_m = np.round(np.geomspace(0.3, 1.0, 12), 3)
-    images = [
-        d3s.simulate_raw(
-            d3s.Plane(depth_m=float(depth_m), texture="calibration"),
-            small_rig(),
-            noise=0.01,
-            seed=number,
-            layout=SMALL_LAYOUT,
-        ).image
-        for number, depth_m in enumerate(distances_m)
-    ]
-    rig, report = d3s.calibrate(images, distances_m, design=small_rig())
-    assert report.verdict.grade != "bad"
-    assert report.measures["joint_holes"] < 0.25
-    joint = report.validation[0]
-    assert (joint.density > 0.6).all()
-    assert any("depth is looked for from" in note for note in report.notes)
-    assert rig.calibration is not None

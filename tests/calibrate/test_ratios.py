@@ -30,16 +30,6 @@ def test_ratio_is_that_of_the_views_moved_by_any_shift(pair, shift_px):
     np.testing.assert_allclose(found, expected, rtol=0.01, atol=1e-4)
 
 
-def test_each_window_may_have_a_shift_of_its_own(pair):
-    windows, sums = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
-    shifts = np.linspace(31.0, 37.0, windows.rows.size)
-    found = sums.ratios_per_px(shifts[np.newaxis])[0]
-    one_by_one = [
-        sums.ratios_per_px(shifts[i : i + 1, np.newaxis])[0, i] for i in range(len(found))
-    ]
-    np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
-
-
 def test_ratio_with_the_blur_of_other_places_added(pair):
     windows, sums = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100, with_blur=True)
     plain_windows, plain = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
@@ -73,9 +63,3 @@ def test_windows_have_texture_and_no_holes(pair):
     reach = 10 + 1 + 6
     near = (abs(windows.rows - 102) < reach) & (abs(windows.cols - 202) < reach)
     assert not near.any()
-
-
-def test_views_too_small_for_a_window_have_none(pair):
-    windows, sums = shift_sums(pair.left[:20], pair.right[:20], (31.0, 37.0), OPTIONS, 100)
-    assert windows.rows.size == 0
-    assert sums.products.shape[1] == 0

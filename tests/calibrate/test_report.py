@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.report import Report
 from d3s.calibrate.validation import FieldResiduals, Validation
-from d3s.lab.view.calibration import report_page
 from d3s.rig import Rig
 from d3s.rig.lens_maps import LensMaps
 
@@ -106,59 +104,6 @@ def test_frames_that_were_not_read_count(report):
     assert "20% of the frames were left out" in spoilt.verdict.remarks[0].words
 
 
-def test_frame_rejected_by_the_anchor_step_only_is_not_left_out_of_all(report):
-    aside = with_(report, anchors=report.anchors._replace(left_out={3: "stood aside"}))
-    assert aside.left_out == {}
-    assert aside.left_out_by_step == {"anchors": {3: "stood aside"}}
-
-
-def test_distances_that_scatter_count(report):
-    errors = 0.02 * report.geometry.depths_m * np.resize([1, -1], report.distances_m.shape)
-    scattered = with_(report, geometry=report.geometry._replace(distance_errors_m=errors))
-    assert scattered.measures["ruler_share"] == pytest.approx(0.02)
-    assert scattered.verdict.grade == "usable"
-
-
-def test_findings_have_both_methods(report):
-    found = {one.what: one for one in report.findings}
-    left = report.anchors.left
-    assert report.anchors.method == "expansion"
-    assert found["anchor of the left view, x"].kept.startswith("expansion, ")
-    assert found["the same by least shift, left x"].value == left.least_shift_px[0]
-    assert found["the same by least shift, left y"].spread == left.least_shift_sigma_px[1]
-    paper = found["the same by medians of the frames"]
-    assert paper.value == report.rectification.median_rms_px
-    assert found["distortion at the left view's upper edge"].value == pytest.approx(0, abs=0.01)
-
-
-def test_working_range_is_among_the_findings(report):
-    found = {one.what: one for one in with_(report, validation=(validation(),)).findings}
-    assert found["joint: MAE below 1 cm from"].shown == "0.50 m"
-    assert found["joint: MAE below 1 cm up to"].shown == "1.00 m"
-    none = with_(report, validation=(validation(working_range_m=None),)).findings
-    assert none[-1].shown == "none"
-
-
-def test_notes_are_sentences_of_all_steps(report):
-    class Blur(NamedTuple):
-        undetermined: tuple[str, ...]
-
-    class Tuned(NamedTuple):
-        warnings: tuple[str, ...]
-
-    noted = with_(
-        report, remarks=("One.",), defocus=Blur(("the aperture is as designed.",)),
-        tuning=Tuned(("the cubic is bad.",)),
-    )  # fmt: skip
-    assert noted.notes == ("One.", "The aperture is as designed.", "The cubic is bad.")
-
-
-def test_residuals_fit_a_rig_file(report):
-    residuals = with_(report, validation=(validation(),)).residuals
-    assert residuals["joint_mae_m"] == pytest.approx(0.0025)
-    assert all(math.isfinite(value) for value in residuals.values())
-
-
 def test_json_is_complete_and_strict(report):
     told = with_(report, validation=(validation(),)).as_json()
     again = json.loads(json.dumps(told, allow_nan=False))
@@ -168,30 +113,6 @@ def test_json_is_complete_and_strict(report):
     assert again["verdict"]["grade"] == "good"
     assert again["tuning"] is None
     assert len(json.dumps(told)) < 200_000
-
-
-def test_problem_is_the_verdict(report):
-    failed = with_(report, problem="there is no texture to tune with.")
-    assert failed.verdict.grade == "bad"
-    assert failed.as_json()["verdict"]["remarks"][0]["words"] == failed.problem
-
-
-def test_report_without_results():
-    empty = Report(
-        name="mine",
-        version="0",
-        created="2025-01-31T12:00:00+00:00",
-        names=("a.png", "b.png"),
-        distances_m=np.array([0.5, 1.0]),
-        shape=(10, 20),
-        not_read={"c.png": "is overexposed."},
-        remarks=(),
-        problem="nothing.",
-    )
-    assert empty.findings == ()
-    assert empty.rows is None
-    assert empty.outlines is None
-    assert empty.as_json()["frames"]["left_out"] == {"c.png": "is overexposed."}
 
 
 def field(**changes) -> FieldResiduals:
@@ -228,24 +149,6 @@ def test_a_wrong_distance_is_no_error_over_the_field(report):
     assert with_(report, field_residuals=moved).verdict.grade == "good"
 
 
-def test_a_corner_that_is_off_counts(report):
-    residual = field().residual_px
-    residual[1, :2, :3] = 0.1  # 1.6 cm at 1.9 m
-    verdict = with_(report, field_residuals=field(residual_px=residual)).verdict
-    assert verdict.grade == "usable"
-    assert verdict.remarks[0].words == (
-        "A ninth of the field is 0.82% of the distance off, more than 0.4%, in a frame that was "
-        "not calibrated with."
-    )
-
-
-def test_field_without_a_value_is_not_measured(report):
-    nothing = field(
-        residual_px=np.full((2, 6, 9), np.nan), light_ratio=np.full((6, 9), np.nan)
-    )  # fmt: skip
-    assert with_(report, field_residuals=nothing).measures == report.measures
-
-
 def test_errors_beyond_sigma_count(report):
     share = np.array([0.99, 0.75, np.nan])
     found = with_(report, validation=(validation(within_3_sigma=share),))
@@ -274,32 +177,3 @@ def test_lenses_are_among_the_findings(report):
     assert numbers["lens_maps"]["field_radius_px"] == 900
     assert numbers["field_residuals"]["ninths_px"][1][0] == pytest.approx([0, 0, 0.02])
     assert len(numbers["verdict"]["measures"]) == len(told.measures)
-
-
-def test_page_draws_what_was_found(report):
-    page = report_page(with_(report, validation=(validation(),)))
-    assert "Residual disparity over 1/Z" in page
-    assert "Vertical disparity before and after" in page
-    assert "Mean absolute error" in page
-    assert "a and b with their cubics" not in page  # nothing was tuned
-    assert "Flat field" not in page  # nothing was measured over the field
-    assert page.count("data:image/png;base64,") == 6
-
-
-def test_page_begins_with_the_verdict_and_ends_with_the_parameters(report):
-    maps = LensMaps(field_radius_px=900.0)
-    page = report_page(
-        with_(
-            report, validation=(validation(),), lens_maps=maps, field_residuals=field(),
-            remarks=("A remark.",),
-        )
-    )  # fmt: skip
-    order = (
-        "Good.</strong>", "<th>measure</th>", "Error over distance", "Residual disparity", "Rows",
-        "Flat field", "Lenses", "Geometry and focus", "Frames", "Remarks", "Parameters",
-    )  # fmt: skip
-    places = [page.index(words if "<" in words else f"<h2>{words}</h2>") for words in order]
-    assert places == sorted(places)
-    assert page.count("data:image/png;base64,") == 12
-    for one in with_(report, validation=(validation(),), field_residuals=field()).table_of_measures:
-        assert f"<td>{one.title_with_unit}</td>" in page

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.distortion import Board
 from d3s.calibrate.ratios import Windows
 from d3s.calibrate.tuning import (
     COMA_CONSENSUS,
     CONSENSUS,
-    board_depth_m,
     find_tuning,
     fit_cubic,
     least_absolute_lines,
@@ -19,7 +17,6 @@ from d3s.calibrate.tuning import (
     options_for_lenses,
     tuned_options,
 )
-from d3s.errors import CalibrationError
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
@@ -53,20 +50,6 @@ def test_lines_of_least_absolute_error_by_hand():
     assert a[0] * 6 + b[0] == pytest.approx(63.0, abs=1e-3)
 
 
-def test_no_line_has_a_smaller_error():
-    rng = np.random.default_rng(1)
-    ratio, weight = rng.normal(0, 1, 200), rng.uniform(0.5, 2, 200)
-    depth = 1.0 - 3.0 * ratio + rng.standard_cauchy(200)
-    (a,), (b,) = least_absolute_lines(ratio[np.newaxis], depth, weight)
-
-    def total(a, b):
-        return weight @ np.abs(a * ratio + b - depth)
-
-    least = total(a, b)
-    for step in rng.normal(0, 1, (500, 2)) * rng.choice([1e-3, 1e-2, 0.1, 1.0], (500, 1)):
-        assert total(a + step[0], b + step[1]) > least - 1e-3
-
-
 def test_cubic_through_a_cubic():
     x = np.linspace(2e-4, 8e-4, 12)
     values = 1.0 - 2e3 * x + 3e6 * x**2 - 1e9 * x**3
@@ -75,21 +58,6 @@ def test_cubic_through_a_cubic():
     assert fit.r2 == pytest.approx(1.0)
     rough = values + np.random.default_rng(0).normal(0, values.std(), 12)
     assert fit_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
-
-
-def test_values_that_are_not_well_known_count_little_in_r2():
-    x = np.linspace(2e-4, 8e-4, 12)
-    values, sd = 1.0 + 3e6 * x**2, np.full(12, 0.01)
-    values[0], sd[0] = values[0] + 3.0, 3.0
-    assert fit_cubic(x, values, sd).r2 > 0.999
-
-
-def test_depth_of_a_tilted_board():
-    # The plane Z = 1 + 0.1 X at 605 px to the right of the axis: X = 0.1 Z.
-    windows = Windows(np.array([50]), np.array([50 + 605]))
-    depth = board_depth_m(windows, 1.0, (101, 101), RIG.optics, Board((0.1, 0.0)))
-    assert depth == pytest.approx(1.0 + 0.1 * 0.1 * depth)
-    assert depth[0] > 1.0
 
 
 def test_sharp_views_need_no_tuning():
@@ -117,26 +85,6 @@ def test_tuned_equation_and_its_cubics():
     assert (found.a_sd_m_px > 0).all()
 
 
-@pytest.mark.slow
-def test_tilt_of_the_board_changes_nothing():
-    views = [
-        d3s.simulate(
-            d3s.TiltedPlane(depth_m=z, tilt_x_rad=0.3, texture="calibration"),
-            RIG,
-            noise=0.01,
-            seed=i,
-            shape=(210, 400),
-        )
-        for i, z in enumerate(DEPTHS_M)
-    ]
-    views = [(view.left, view.right) for view in views]
-    known = find_tuning(views, DEPTHS_M, RIG, board=Board((np.tan(0.3), 0.0)))
-    facing = find_tuning(boards(), DEPTHS_M, RIG)
-    ignored = find_tuning(views, DEPTHS_M, RIG)
-    np.testing.assert_allclose(known.a_m_px[5:10], facing.a_m_px[5:10], rtol=0.05)
-    assert (known.mae_m[5:10] < 0.7 * ignored.mae_m[5:10]).all()
-
-
 def test_wrong_distance_is_named_and_left_out():
     wrong = list(DEPTHS_M)
     wrong[3] = 0.77  # the board stood at 0.70 m
@@ -154,19 +102,6 @@ def test_board_without_texture_is_named_and_left_out():
     found = find_tuning(views, DEPTHS_M, RIG)
     assert "texture" in found.left_out[5]
     assert len(found.left_out) == 1
-
-
-def test_too_few_frames():
-    with pytest.raises(CalibrationError, match="4 of 4 frames are left to tune"):
-        find_tuning(boards()[:4], DEPTHS_M[:4], RIG)
-
-
-def test_error_names_frames_without_texture():
-    grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 210, 400)).astype(np.float32)
-    views = [boards()[0], tuple(grey), *boards()[2:5]]
-    with pytest.raises(CalibrationError, match=r"4 of 5 frames .*, and 5 are needed") as caught:
-        find_tuning(views, DEPTHS_M[:5], RIG)
-    assert caught.value.left_out == {1: "only 0 windows in its middle have texture"}
 
 
 def test_disparity_that_lenses_add_at_windows():

@@ -1,16 +1,14 @@
-"""Errors over depth, the depth range that has all boards, and the working range."""
+"""Errors over depth, the depth range that has all boards, and residuals over the field."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.baselines import choose_baselines
 from d3s.calibrate.distortion import Board
-from d3s.calibrate.tuning import CONSENSUS, find_tuning
-from d3s.calibrate.validation import errors_over_depth, widened_depth_range_m
-from d3s.errors import InputError
+from d3s.calibrate.validation import FieldResiduals, errors_over_depth, widened_depth_range_m
 from d3s.estimate.candidates import default_depth_range_m
 
 # Errors over depth --------------------------------------------------------------------------------
@@ -34,8 +32,13 @@ def boards(tilt_rad: float = 0.0, texture: str = "leaves", depths_m=DEPTHS_M):
     return [(pair.left, pair.right) for pair in pairs]
 
 
-def test_camera_that_is_right():
-    found = errors_over_depth(boards(), DEPTHS_M, RIG)
+@pytest.fixture(scope="module")
+def usual():
+    return errors_over_depth(boards(), DEPTHS_M, RIG)
+
+
+def test_camera_that_is_right(usual):
+    found = usual
     assert found.method == "joint"
     assert (found.mae_m < 0.01).all()
     assert (found.median_m <= found.mae_m).all()
@@ -52,8 +55,8 @@ def test_baseline_that_is_wrong_shows_in_the_bias():
     assert found.working_range_m == (0.4, 0.4)
 
 
-def test_errors_of_a_camera_that_is_right_are_within_sigma():
-    found = errors_over_depth(boards(), DEPTHS_M, RIG)
+def test_errors_of_a_camera_that_is_right_are_within_sigma(usual):
+    found = usual
     assert (found.within_1_sigma > 0.5).all()
     assert (found.within_3_sigma > 0.95).all()
     assert (found.sigma_m < 0.01).all()
@@ -79,22 +82,6 @@ def test_tilt_is_of_the_board_and_not_an_error():
     assert (known.mae_m < 0.5 * ignored.mae_m).all()
 
 
-def test_fewer_rows_and_another_method():
-    options = d3s.ConsensusOptions(candidates=60)
-    found = errors_over_depth(boards()[:1], DEPTHS_M[:1], RIG, "consensus", options, rows_px=60)
-    assert found.method == "consensus"
-    assert found.density[0] > 0.5
-
-
-def test_consensus_is_judged_as_it_was_tuned():
-    told = {"prefilter_sigma_px": 4.0, "window_px": 31, "candidates": 960, "min_confidence": 0.8}
-    views, depths_m = boards()[1:2], DEPTHS_M[1:2]
-    found = errors_over_depth(views, depths_m, RIG, "consensus", rows_px=70)
-    same = errors_over_depth(views, depths_m, RIG, "consensus", told, rows_px=70)
-    assert found.mae_m == same.mae_m
-    assert found.density == same.density
-
-
 def test_board_without_texture_has_no_error_and_is_named():
     grey = np.random.default_rng(0).normal(0.5, 0.01, (2, 120, 360)).astype(np.float32)
     views = [*boards()[:3], tuple(grey)]
@@ -104,11 +91,6 @@ def test_board_without_texture_has_no_error_and_is_named():
     assert np.isnan(found.within_3_sigma[3])
     assert found.density[3] == 0
     assert found.working_range_m == (0.4, 1.1)
-
-
-def test_depths_that_are_too_few():
-    with pytest.raises(InputError, match="4 views must have as many depths, not 3"):
-        errors_over_depth(boards(), DEPTHS_M[:3], RIG)
 
 
 # Boards beyond the default range ------------------------------------------------------------------
@@ -134,37 +116,62 @@ def test_range_is_widened_only_towards_the_boards():
     assert widened_depth_range_m(PAPER.optics, (0.22, 0.5)) == pytest.approx((0.2, farthest_m))
 
 
-@pytest.fixture(scope="module")
-def far_boards() -> tuple[list, tuple[float, ...]]:
-    depths_m = (0.5, 0.6, 0.72, 0.9, 1.1, 1.3)
-    pairs = [
-        d3s.simulate(
-            d3s.Plane(depth_m=z, texture="calibration"),
-            COARSE,
-            noise=0.01,
-            seed=i,
-            shape=(160, 320),
-        )
-        for i, z in enumerate(depths_m)
-    ]
-    return [(pair.left, pair.right) for pair in pairs], depths_m
+# Residuals over the field -------------------------------------------------------------------------
 
 
-def test_camera_of_large_pixels_is_tested_where_the_boards_are(far_boards):
-    views, depths_m = far_boards
-    found = errors_over_depth(views, depths_m, COARSE)
-    assert (found.mae_m < 0.02 * found.depths_m).all()
-    assert (found.density > 0.6).all()
-    cut = errors_over_depth(views, depths_m, COARSE, options={"depth_range_m": (0.25, 0.833)})
-    assert cut.density[-1] < 0.1  # with the default range
+def residuals(values, **changes) -> FieldResiduals:
+    """Residuals (frames, rows, cols) on a grid over the whole field."""
+    values = np.asarray(values, dtype=np.float64)
+    frames, rows, cols = values.shape
+    y, x = np.meshgrid(np.linspace(-0.5, 0.5, rows), np.linspace(-1, 1, cols), indexing="ij")
+    found = FieldResiduals(
+        depths_m=np.linspace(0.3, 1.9, frames),
+        x=x,
+        y=y,
+        residual_px=values,
+        sigma_px=np.full(values.shape, 0.01),
+        rows_px=np.full(values.shape, -0.1),
+        light_ratio=np.full((rows, cols), 1.02),
+    )
+    return found._replace(**changes)
 
 
-def test_baselines_are_chosen_with_the_boards_in_range(far_boards):
-    views, depths_m = far_boards
-    options = CONSENSUS.replace(candidates=240)
-    tuning = find_tuning(views, depths_m, COARSE, options=options)
-    wide = choose_baselines(views, depths_m, COARSE, tuning, options=options)
-    told = options.replace(depth_range_m=(0.25, 0.833))
-    narrow = choose_baselines(views, depths_m, COARSE, tuning, options=told)
-    # Half the boards cannot be right in the narrow range.
-    assert wide.chosen.cost_m < 0.75 * narrow.chosen.cost_m
+def test_ninths_are_thirds_of_rows_and_columns():
+    cells = np.arange(1.0, 10.0).reshape(3, 3)
+    found = residuals([np.kron(cells, np.ones((2, 4))), np.zeros((6, 12))])
+    assert np.array_equal(found.ninths_px[0], cells)
+    assert found.largest_ninth_px.tolist() == [9.0, 0.0]
+    assert np.allclose(found.ninths_rms_px, cells / np.sqrt(2))  # the second frame has no error
+
+
+def test_means_of_frames():
+    found = residuals([np.full((3, 3), -0.03), np.tile([0.04, 0.0, -0.04], (3, 1))])
+    assert np.allclose(found.frame_mean_px, [-0.03, 0.0])
+    assert np.allclose(found.frame_spread_px, [0.0, 0.04 * np.sqrt(2 / 3)])
+    assert np.allclose(found.frame_rms_px, [0.03, 0.04 * np.sqrt(2 / 3)])
+    assert found.rms_px == pytest.approx(np.sqrt((0.03**2 + 0.04**2 * 2 / 3) / 2))
+    assert found.rows_rms_px == pytest.approx(0.1)
+    assert found.light_rms == pytest.approx(0.02)
+
+
+def test_unknown_cells_do_not_count():
+    values = np.full((2, 6, 6), 0.1)
+    values[0, :, :3] = np.nan  # the right view does not show the left side of a near board
+    values[1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = residuals(values)
+        assert found.rms_px == pytest.approx(0.1)
+        assert np.allclose(found.frame_mean_px, [0.1, np.nan], equal_nan=True)
+        assert np.isnan(found.ninths_px[0, :, 0]).all()
+        assert np.allclose(found.ninths_px[0, :, 1:], 0.1)
+        assert np.allclose(found.largest_ninth_px, [0.1, np.nan], equal_nan=True)
+
+
+def test_a_single_cell_is_no_mean_of_a_ninth():
+    values = np.zeros((1, 9, 9))
+    values[0, :3, :3] = np.nan
+    values[0, 0, 0] = 5.0
+    found = residuals(values)
+    assert np.isnan(found.ninths_px[0, 0, 0])
+    assert found.largest_ninth_px[0] == 0

@@ -34,10 +34,6 @@ def test_nan_is_bad():
     assert verdict.remarks[0].words == "Not known: joint: mean error."
 
 
-def test_missing_measures_are_skipped():
-    assert judge({}).grade == "good"
-
-
 def test_the_worst_comes_first():
     verdict = judge({"share_left_out": 0.2, "disparity_rms_px": 2.0})
     assert [remark.grade for remark in verdict.remarks] == ["bad", "usable"]
@@ -65,28 +61,7 @@ def test_table_has_all_measures_with_their_limits():
     assert (third.value, third.usable, third.grade) == ("50", "33", "bad")
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_titles_fit_a_terminal(name):
-    (line,) = table_of_measures({name: 0.0})
-    assert len(line.title_with_unit) <= 36  # beside values and limits, in 80 columns
-
-
 def test_numbers_of_the_table_are_short():
     rule = RULES["joint_holes"]
     shown = [rule.shown(value) for value in (0.0, 1e-7, 2.3e-5, 0.123456, 1.0, math.nan)]
     assert shown == ["0", "< 0.001", "0.0023", "12", "100", "unknown"]
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_a_value_has_the_grade_of_its_remark(name):
-    rule = RULES[name]
-    for value in (rule.good, rule.usable, 2 * rule.usable):
-        (line,) = table_of_measures({name: value})
-        assert line.grade == judge({name: value}).grade
-
-
-def test_residual_that_is_good_is_below_a_centimetre_at_the_far_end():
-    # dZ = Z^2 / K * dd, with K = 6050 px * 3.84 mm of the prototype
-    assert 1.9**2 / 23.232 * RULES["disparity_rms_px"].good == pytest.approx(0.0078, abs=1e-4)
-    share = RULES["largest_ninth_share"].good
-    assert share * 23.232 / 1.9 == pytest.approx(RULES["disparity_rms_px"].good, rel=0.05)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import d3s
-from d3s.check.quantities import KINDS, Quantity, unknown
+from d3s.check.quantities import KINDS, Quantity
 from d3s.check.report import append_log, log_path, read_log
 from d3s.errors import InputError
 from d3s.lab.view.check import check_page, write_check
@@ -65,18 +65,6 @@ def test_page_has_the_verdict_all_quantities_and_the_trend(report, rig, tmp_path
 def test_state_follows_from_limit_and_sigma(value, sigma, state):
     one = Quantity("rows_px", value, sigma, 0.15)
     assert one.state == state
-
-
-def test_quantity_says_why_it_is_unknown():
-    one = unknown("gain", 0.01, "there is no light.")
-    assert one.state == "unknown"
-    assert one.as_json() == {
-        "state": "unknown",
-        "value": None,
-        "sigma": None,
-        "limit": 0.01,
-        "reason": "there is no light.",
-    }
 
 
 def test_drift_is_said_in_the_units_of_people():

@@ -228,14 +228,6 @@ def test_split_warns_of_colours_that_nobody_said():
             coloured.split(raw, bayer=wrong)
 
 
-def test_few_tiles_of_a_large_frame_suffice():
-    planes = [np.tile(one, (6, 6)) for one in scene(3, 1.5)]
-    sites = on_sites((0, 1, 2), "GRBG", planes[0].shape).astype(int)
-    raw = np.choose(sites, planes)
-    assert looks_coloured(raw, most_tiles=64)
-    assert not looks_coloured(planes[0], most_tiles=64)
-
-
 # Grey and coloured frames -------------------------------------------------------------------------
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import d3s
 import stereo_cameras as made
-from d3s.errors import D3SError, InputError, RigError
-from d3s.rig.imports import read_rig
+from d3s.errors import InputError, RigError
 from stereo_cameras import FISHEYE, RADTAN, RATIONAL, RECTIFIED
 
 EXACT = 1e-6
@@ -240,13 +239,3 @@ def test_numbers_out_of_range_are_named(tmp_path):
     path.write_text(json.dumps(values))
     with pytest.raises(RigError, match=r"realsense\.json: .*focal_lengths_px\[0\]=-300.0"):
         d3s.Rig.from_file(path)
-
-
-def test_any_cut_of_a_file_is_refused_or_whole(tmp_path):
-    """A file that is cut anywhere gives a sentence, or misses nothing that matters."""
-    (path,) = made.write_kalibr(RADTAN, tmp_path)
-    whole = path.read_bytes()
-    for end in range(0, len(whole), 37):
-        path.write_bytes(whole[:end])
-        with pytest.raises(D3SError):
-            read_rig([path])

@@ -1,7 +1,5 @@
 """Pictures of two cameras, rectified in one resampling."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ import stereo_cameras as made
 from d3s.errors import DepthWarning, InputError, RigError
 from d3s.rig.bayer import luminance, on_sites
 from d3s.rig.stereo import RawCamera, Stereo
-from pages import ROOT
 from stereo_cameras import FISHEYE, RADTAN, RATIONAL, RECTIFIED
 
 SHAPE = made.SIZE[::-1]
@@ -51,14 +48,6 @@ def test_views_show_what_rectified_cameras_would(tmp_path, cameras):
         is_seen = np.isfinite(view)
         assert is_seen.mean() > 0.7
         assert np.abs(view - expected)[is_seen].max() < 2e-3
-
-
-def test_pixels_that_a_camera_did_not_see_are_missing(rig):
-    views = rig.rectify(*raw_pictures(RADTAN))
-    for view in views:
-        is_seen = np.isfinite(view)
-        assert is_seen[120, 160]
-        assert not is_seen[0, 0]
 
 
 def test_integers_have_their_full_scale(rig):
@@ -170,16 +159,3 @@ def test_rules_of_the_records():
         Stereo(principal_point_px=(1.0, 1.0), left=camera, right=camera)
     with pytest.raises(RigError, match="then a larger one"):
         Stereo(principal_point_px=(1.0, 1.0), disparity_range_px=(3.0, 3.0))
-
-
-@pytest.mark.slow
-def test_depth_is_that_of_a_rectified_pair():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    import unrectified
-
-    assert 0.045 < unrectified.distortion_share(unrectified.cameras(300, 400).cameras[0]) < 0.06
-    found = unrectified.measure(unrectified.pairs("gravel", 101, rows=300, cols=400))
-    assert found.rows_px < 0.1
-    assert found.error_px < 1.1 * found.twin_error_px
-    assert found.rms_px < 1.1 * found.twin_rms_px
-    assert found.density > 0.95 * found.twin_density

@@ -12,10 +12,8 @@ from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.raw import RawLayout, simulate_raw
 from d3s.lab.twin.scenes import Plane
-from d3s.lab.twin.sensor import Sensor
 from d3s.rig import Rig
 from d3s.rig.interpolation import BEFORE, BEHIND, TAPS, weights
-from d3s.rig.split import checked_frame
 
 FRAME = (120, 260)
 CALIBRATION = calibration()
@@ -87,34 +85,6 @@ def test_weights_neither_shift_nor_blur_and_are_alike() -> None:
         np.testing.assert_allclose((table * offsets**power).sum(axis=1), moment, atol=1e-6)
     np.testing.assert_allclose((table**2).sum(axis=1) ** 2, NOISE_VARIANCE, rtol=0.01)
     np.testing.assert_allclose(table, table[::-1, ::-1], atol=1e-6)  # left and right alike
-
-
-def test_a_spot_keeps_its_width() -> None:
-    y, x = np.mgrid[: FRAME[0], : FRAME[1]]
-    for fraction in (0.0, 0.3, 0.5):
-        raw = np.exp(-((x - 190) ** 2 + (y - 60) ** 2) / (2 * 1.2**2)).astype(np.float32)
-        raw += 1.0  # so that nothing is at the limit
-        left, _ = rig_with(anchor_left_px=(190 + fraction, 60 - fraction)).split(raw)
-        rows, cols = np.mgrid[-30:31, -40:41]
-        spot = left.astype(np.float64) - 1
-        spot /= spot.sum()
-        assert (spot * cols).sum() == pytest.approx(-fraction, abs=3e-3)
-        assert (spot * rows).sum() == pytest.approx(fraction, abs=3e-3)
-        for places, middle in ((cols, -fraction), (rows, fraction)):
-            assert (spot * (places - middle) ** 2).sum() == pytest.approx(1.44, abs=0.01)
-
-
-def test_noise_is_the_same_everywhere_and_in_both_views() -> None:
-    rng = np.random.default_rng(1)
-    raw = rng.normal(0.5, 0.05, (420, 860)).astype(np.float32)
-    rig = rig_with(
-        **{**SKEW, "anchor_left_px": (630.3, 210.1), "anchor_right_px": (220.2, 211.7)},
-        crop_rows_px=360,
-        crop_cols_px=360,
-    )
-    for view in rig.split(raw):
-        for part in (view[:180, :180], view[:180, 180:], view[180:, :180], view[180:, 180:]):
-            assert part.var() == pytest.approx(0.05**2 * NOISE_VARIANCE, rel=0.04)
 
 
 def test_a_plane_through_crooked_lenses_is_that_of_perfect_ones() -> None:
@@ -203,11 +173,6 @@ def test_what_is_masked_is_no_number() -> None:
     np.testing.assert_allclose(right, whole[1], atol=1e-6)
 
 
-def test_a_frame_of_no_numbers_at_all_is_nan() -> None:
-    for view in rig_with().split(np.full(FRAME, np.nan)):
-        assert np.isnan(view).all()
-
-
 def test_clipped_pixels_stay_clipped_and_nothing_goes_beyond() -> None:
     levels = np.rint(raw_waves() * 40000).astype(np.uint16)
     levels[50:70, 180:200] = 65535
@@ -222,12 +187,6 @@ def test_clipped_pixels_stay_clipped_and_nothing_goes_beyond() -> None:
     from d3s.estimate.clipping import clipped
 
     assert clipped(left)[21:39, 31:49].all()
-
-
-def test_old_calibrations_split_too() -> None:
-    views = rig_with().split(raw_waves())
-    np.testing.assert_allclose(views[0], raw_waves()[30:91, 150:231], atol=1e-3)
-    np.testing.assert_allclose(views[1], raw_waves()[28:89, 25:106], atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -256,16 +215,3 @@ def test_a_rig_without_calibration_says_what_to_do() -> None:
 def test_a_view_outside_of_the_frame_is_named() -> None:
     with pytest.raises(InputError, match=r"the right view lies outside.*anchor_right_px=\(900\.0"):
         rig_with(anchor_right_px=(900.0, 60.0)).split(raw_waves())
-
-
-def test_frames_of_calibration_and_use_are_read_alike() -> None:
-    frame = checked_frame(np.full((2, 2), 51, np.uint8), "frame 3")
-    assert frame.values[0, 0] * frame.unit == pytest.approx(0.2)
-    with pytest.raises(InputError, match="frame 3 has dtype int64"):
-        checked_frame([[1, 2]], "frame 3")
-
-
-def test_a_noisy_frame_of_few_levels_is_not_clipped_by_chance() -> None:
-    raw = Sensor(noise=0.01, bits=8).expose(raw_waves(), camera=0, rng=np.random.default_rng(3))
-    left, _ = rig_with(**SKEW).split(raw)
-    assert (left == raw.max()).mean() < 1e-3

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from calibrations import calibration
-from d3s.errors import InputError
 from d3s.estimate.clipping import clipped
 from d3s.rig import LensMaps, Rig
 from d3s.rig.calibration import view_to_raw_matrices, view_to_raw_places
@@ -129,15 +128,6 @@ def test_light_is_made_even(dtype: Any) -> None:
         assert view.dtype == np.float32
 
 
-def test_a_view_is_the_frame_at_its_places_over_the_light() -> None:
-    y, x = np.mgrid[: FRAME[0], : FRAME[1]]
-    raw = (0.5 + 0.2 * np.sin(0.31 * x + 0.17 * y)).astype(np.float32)
-    views = rig_with(LENSES, **SKEW).split(raw)
-    for camera, (view, at) in enumerate(zip(views, places(), strict=True)):
-        expected = 0.5 + 0.2 * np.sin(0.31 * at[0] + 0.17 * at[1]).reshape(61, 81)
-        np.testing.assert_allclose(view, expected / light(camera), atol=1e-3)
-
-
 def test_lenses_without_errors_change_nothing() -> None:
     raw = np.random.default_rng(0).random(FRAME, dtype=np.float32)
     raw[60:70, 180:190] = 1.0
@@ -219,11 +209,6 @@ def test_the_same_bytes_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(os.environ, "D3S_THREADS", count)
         results.append([view.tobytes() for view in rig.split(raw)])
     assert results[0] == results[1] == results[2]
-
-
-def test_a_view_outside_of_the_frame_is_named() -> None:
-    with pytest.raises(InputError, match=r"the right view lies outside.*anchor_right_px=\(900\.0"):
-        rig_with(LENSES, anchor_right_px=(900.0, 60.0)).split(np.zeros(FRAME))
 
 
 @pytest.mark.parametrize(("rows", "cols"), [(1, 1), (1, 40), (40, 1), (2, 2)])

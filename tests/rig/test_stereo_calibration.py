@@ -83,8 +83,3 @@ def test_wrong_values_name_the_file_and_the_field(tmp_path, old, new, error, wor
     with pytest.raises(error, match=words) as caught:
         read(tmp_path, MIDDLEBURY.replace(old, new))
     assert "calib.txt" in str(caught.value)
-
-
-def test_no_file(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        read_stereo_calibration(tmp_path / "calib.txt")

@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.rig import LensMaps
 from d3s.rig.lens_maps import polynomial_at
-from d3s.rig.variance import DisparityVariance, polynomial_degree, power_table
+from d3s.rig.variance import polynomial_degree, power_table
 
 OPTICS = d3s.Rig.paper_prototype().optics
 LENSES = LensMaps(
@@ -49,23 +49,9 @@ def test_pixels_are_counted_from_the_middle():
     assert over[0, 8] == pytest.approx(float(variance.at(4 / 400, -2 / 400, u[0, 8])))
 
 
-def test_no_error_is_no_variance():
-    assert DisparityVariance.of_errors([], 1.0).at(0.5, 0.5, 2.0) == 0
-    assert DisparityVariance.of_errors([()], 1.0).terms.shape == (1, 1, 1)
-    assert DisparityVariance.of_sigma(0.3).at(0.5, 0.5, 2.0) == pytest.approx(0.09)
-
-
 def test_table_of_powers():
     coefficients = np.random.default_rng(2).normal(size=10)
     assert polynomial_degree(10) == 3
     table = power_table(coefficients, 4)
     value = sum(table[i, j] * 0.3**i * 0.7**j for i in range(5) for j in range(5))
     assert value == pytest.approx(float(polynomial_at(coefficients, 0.3, 0.7)))
-
-
-def test_errors_come_back_from_a_rig_file(tmp_path):
-    from lens_pairs import lens_rig
-
-    rig = lens_rig(LENSES)
-    rig.save(tmp_path / "rig.toml")
-    assert d3s.Rig.load(tmp_path / "rig.toml").calibration.lenses == LENSES

@@ -17,7 +17,6 @@ from d3s.calibrate.ratios import shift_sums
 from d3s.calibrate.tuning import (
     CONSENSUS,
     Tuning,
-    board_depth_m,
     changes_blur,
     lens_corrections,
     shifts_px,
@@ -119,7 +118,9 @@ def choose_baselines(
             line = tuning.line_at(float(baseline_m))
             ratio = sums.ratios_per_px(shifts[k][:, np.newaxis] + added_px, factors)
             predicted[:, k] = practical_depth_m(ratio, a_m_px=line.a_m_px, b_m=line.b_m).T
-        truth = board_depth_m(windows, depths_m[numbers[i]], left.shape, rig.optics, board)
+        truth = board.depth_m(
+            windows.cols, windows.rows, depths_m[numbers[i]], left.shape, rig.optics
+        )
         return _Predictions(predicted, truth, np.full(truth.size, 1.0 / max(truth.size, 1)))
 
     frames = on_each_frame(predict, len(numbers), progress)

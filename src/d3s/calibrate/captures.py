@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,36 +225,28 @@ def _checked_lists(
     return distances, called
 
 
-class _Check(NamedTuple):
-    """Result of the check of one frame."""
-
-    shape: tuple[int, int]
-    problem: str  # why no calibration is possible with it, or empty
-    rejection: str  # why the frame is rejected, or empty
-
-
 def _without_rejected(every: Captures, folder: Path | None, progress: Progress | None) -> Captures:
     """Captures without rejected frames; raises if frames differ in size or too few are left."""
 
-    def check(number: int) -> _Check:
+    def check(number: int) -> tuple[tuple[int, int], str, str]:
         try:
             return _check(every.image(number), every.names[number])
         except InputError as error:
-            return _Check(_UNKNOWN, str(error), "")
+            return _UNKNOWN, str(error), ""
 
     count = len(every)
     checks = dict(zip(every.names, on_each_frame(check, count, progress), strict=True))
-    problems = [check.problem for check in checks.values() if check.problem]
-    rejected = {name: check.rejection for name, check in checks.items() if check.rejection}
+    problems = [problem for _, problem, _ in checks.values() if problem]
+    rejected = {name: rejection for name, (_, _, rejection) in checks.items() if rejection}
     can_be_read = not problems
-    shapes = Counter(check.shape for check in checks.values() if not check.problem)
+    shapes = Counter(shape for shape, problem, _ in checks.values() if not problem)
     if len(shapes) > 1:
         usual, alike = shapes.most_common(1)[0]
         problems += [
-            f"{name} has {check.shape[1]} x {check.shape[0]} pixels, and {alike} of {count} "
+            f"{name} has {shape[1]} x {shape[0]} pixels, and {alike} of {count} "
             f"frames have {usual[1]} x {usual[0]}. All must be whole frames of one camera."
-            for name, check in checks.items()
-            if not check.problem and check.shape != usual
+            for name, (shape, problem, _) in checks.items()
+            if not problem and shape != usual
         ]
     if count - len(rejected) < FEWEST_FRAMES:
         problems += [f"{name} {why}" for name, why in rejected.items()]
@@ -269,7 +261,8 @@ def _without_rejected(every: Captures, folder: Path | None, progress: Progress |
     return replace(every.some(kept), shape=next(iter(shapes)), left_out=rejected)
 
 
-def _check(frame: Image, name: str) -> _Check:
+def _check(frame: Image, name: str) -> tuple[tuple[int, int], str, str]:
+    """Shape, why no calibration is possible with the frame, and why it is rejected, or empty."""
     largest = float(frame.max())
     problem = (
         f"{name} has values up to {largest:g}: floats have full scale 1. Divide them by the "
@@ -277,7 +270,7 @@ def _check(frame: Image, name: str) -> _Check:
         if _LARGEST < largest < np.inf
         else ""
     )
-    return _Check((frame.shape[0], frame.shape[1]), problem, "" if problem else rejection_of(frame))
+    return (frame.shape[0], frame.shape[1]), problem, "" if problem else rejection_of(frame)
 
 
 def rejection_of(frame: Image) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from d3s.calibrate.distortion import Board
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
-from d3s.calibrate.robust import huber_weighted, robust_sigma
+from d3s.calibrate.robust import PairEquations, solve_pairs
 from d3s.rig import LensMaps, Optics
 from d3s.types import FloatArray
 
@@ -146,16 +146,6 @@ def detail_shift(
     )
 
 
-def expected_square_frequency(
-    blurs_px: tuple[FloatArray, FloatArray], waves: Spectrum
-) -> FloatArray:
-    """Mean square frequency (windows,) that a match of two blurred pictures weights.
-
-    Blurs are tensors of the radii (3, windows).
-    """
-    return _mean_square_frequency(_common_contrast(blurs_px, waves), waves)
-
-
 def _common_contrast(blurs_px: tuple[FloatArray, FloatArray], waves: Spectrum) -> FloatArray:
     """Product of the contrast (windows, frequencies) that two even spots leave."""
     none = np.zeros((2, 1))
@@ -273,7 +263,6 @@ def _fitting_spectrum(
 
 _NONE = (0.0, 0.0, 0.0)
 _UNKNOWNS = 6
-_ROUNDS = 4
 _FEWEST_WINDOWS = 20  # of a pair
 _MOST_SHIFT_PX = 3.0  # more is a wrong match
 # Standard deviations of the prior, over the field radius: coma on the axis, and its growth.
@@ -298,11 +287,6 @@ class Coma(NamedTuple):
         return 0.5 * (self.left_px[2] + self.right_px[2])
 
 
-class _Pair(NamedTuple):
-    rows: FloatArray  # (equations, unknowns), over the spread of the residuals
-    residual: FloatArray
-
-
 def find_coma(matches: Matches, blur: BoardBlur, waves: Spectrum) -> Coma:
     """Coma of both lenses that explains how coarse detail lies beside fine detail.
 
@@ -316,7 +300,7 @@ def find_coma(matches: Matches, blur: BoardBlur, waves: Spectrum) -> Coma:
         for pair, cameras in matches.with_cameras()
         if blur.knows(pair) and (one := _pair(pair, cameras, blur, bands))
     ]
-    values, covariance = _solve(found, radius_px * np.array([*_PRIOR, *_PRIOR]))
+    values, covariance = solve_pairs(found, radius_px * np.array([*_PRIOR, *_PRIOR]))
     mean = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
     growth_sigma = float(np.sqrt(mean @ covariance @ mean))
     sigma = float(np.hypot(growth_sigma, _MODEL_ERROR * abs(float(mean @ values))))
@@ -326,7 +310,7 @@ def find_coma(matches: Matches, blur: BoardBlur, waves: Spectrum) -> Coma:
 
 def _pair(
     pair: PairMatches, cameras: tuple[int, int], blur: BoardBlur, bands: list[Spectrum]
-) -> _Pair | None:
+) -> PairEquations | None:
     """Equations of the windows of one pair, of which enough have coarse detail."""
     shift_px = pair.coarse_shift_px
     if shift_px is None:
@@ -350,7 +334,7 @@ def _pair(
         columns[:, :, 3 * cameras[1] + kind] += coarse.second_px - fine.second_px
     weights = np.repeat(1 / pair.sigma_px, 2)
     rows = columns.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
-    return _Pair(rows, shift_px[is_in].reshape(-1) * weights)
+    return PairEquations(rows, shift_px[is_in].reshape(-1) * weights)
 
 
 def _unit_coma(kind: int, places: FloatArray) -> FloatArray:
@@ -360,25 +344,3 @@ def _unit_coma(kind: int, places: FloatArray) -> FloatArray:
     coma = np.zeros_like(places)
     coma[kind] = 1.0
     return coma
-
-
-def _solve(pairs: list[_Pair], prior_px: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Coefficients by least squares with Huber weights, and their covariance.
-
-    Errors of the windows of a pair correlate, so the covariance is by the scatter between pairs.
-    """
-    inverse_prior = np.diag(prior_px**-2)
-    values = np.zeros(_UNKNOWNS)
-    for _ in range(_ROUNDS):
-        normal, gradients = inverse_prior.copy(), []
-        for pair in pairs:
-            rest = pair.residual - pair.rows @ values
-            spread = max(robust_sigma(rest), 1e-9)
-            rows, rest = huber_weighted(pair.rows / spread, rest / spread)
-            normal += rows.T @ rows
-            gradients.append(rows.T @ rest)
-        right = np.sum(gradients, axis=0) - inverse_prior @ values
-        values = values + np.linalg.solve(normal, right)
-    inverse = np.linalg.inv(normal)
-    scatter = np.einsum("ij,ik->jk", gradients, gradients) if gradients else 0.0
-    return values, np.asarray(inverse @ (scatter + inverse_prior) @ inverse)

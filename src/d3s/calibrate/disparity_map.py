@@ -24,7 +24,7 @@ from d3s.calibrate.coma import Coma, detail_shift, spectrum
 from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.geometry import Geometry
-from d3s.calibrate.robust import huber_weighted
+from d3s.calibrate.robust import huber_weighted, rms
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.estimate import DepthMap, Flag
 from d3s.estimate.joint.correction import SizeCorrection
@@ -216,8 +216,7 @@ def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
     vergence, residual = cells.vergence_dpt[known], cells.residual_px[known]
     groups = _groups(x, y, vergence, rig)
     if residual.size < 2 * sum(group.size for group in groups):
-        rms = _rms(residual)
-        return DisparityMap(before_rms_px=rms, after_rms_px=rms)
+        return DisparityMap(before_rms_px=rms(residual), after_rms_px=rms(residual))
     columns = np.concatenate([group.columns(x, y, vergence) for group in groups])
     sigma = np.hypot(cells.sigma_px[known], _LEAST_SIGMA_PX)
     ends = np.cumsum([0, *(group.size for group in groups)])
@@ -230,9 +229,9 @@ def fit_disparity_map(cells: CellDisparity, rig: Rig) -> DisparityMap:
         group.maps(part) if part.any() else ()
         for part, group in zip(np.split(values, ends[1:-1]), groups, strict=True)
     )
-    after = _rms(residual - values @ columns)
+    after = rms(residual - values @ columns)
     sharp_px = sharp[0] if sharp else (0.0,)
-    return DisparityMap(maps, sharp_px, small, smallest, _rms(residual), after)
+    return DisparityMap(maps, sharp_px, small, smallest, rms(residual), after)
 
 
 def _is_needed(
@@ -340,11 +339,6 @@ def _shared_variance(cells: CellDisparity) -> float:
     known = [residual[np.isfinite(residual)] for residual in cells.residual_px]
     means = [float(np.mean(residual)) for residual in known if residual.size]
     return float(np.mean(np.square(means)))
-
-
-def _rms(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
 
 
 Maps = tuple[tuple[float, ...], ...]

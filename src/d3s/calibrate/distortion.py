@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.matches import Matches, PairMatches
-from d3s.calibrate.robust import apply_homography, fit_homography, huber_weighted, robust_sigma
+from d3s.calibrate.robust import PairEquations, apply_homography, fit_homography, solve_pairs
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
@@ -73,7 +73,6 @@ _UNKNOWNS = 2 * _LENS + _BEND
 # decentring; and the curvature of a board in 1/m: one of 0.5 m is bent by 1 cm.
 _PRIOR_LENS = (0.02, 0.01, 0.003, 0.003, 0.003, 0.003)
 _PRIOR_BEND_PER_M = 0.3
-_ROUNDS = 4
 _PASSES = 3  # axes and places are found again after the distortion is removed
 _FURTHER_PASSES = 2  # the same, from a distortion that is nearly right
 _NONE = (0.0, 0.0, 0.0, 0.0)
@@ -172,7 +171,7 @@ def find_distortion(
     so_far = start or Distortion(field_radius_px, float(np.median(vergences_dpt)), vergences_dpt)
     for _ in range(_PASSES if start is None else _FURTHER_PASSES):
         so_far = so_far._replace(centre_left_px=anchors.left_px, centre_right_px=anchors.right_px)
-        so_far = _Fit(matches, so_far, focal_length_px).distortion()
+        so_far = _fitted(matches, so_far, focal_length_px)
         anchors = find_anchors(so_far.removed_from(matches))
     return so_far, anchors
 
@@ -196,122 +195,76 @@ def _lens_terms(places: FloatArray, further_dpt: float = 0.0) -> FloatArray:
     return terms
 
 
-class _Pair(NamedTuple):
-    """Residuals of one pair and their derivatives, the homography eliminated, over sigma."""
+def _fitted(matches: Matches, so_far: Distortion, focal_length_px: float) -> Distortion:
+    """Distortion by least squares for the numbers that all pairs share."""
+    # A curvature of 1/m moves the rim of the field by this much of the radius, per metre.
+    bend_scale = (so_far.field_radius_px / focal_length_px) ** 2
+    pairs = [
+        _equations(pair, cameras, so_far, bend_scale)
+        for pair, cameras in so_far.removed_from(matches).with_cameras()
+    ]
+    prior = np.array([*_PRIOR_LENS, *_PRIOR_LENS, *[_PRIOR_BEND_PER_M] * _BEND])
+    values, covariance = solve_pairs(pairs, prior)
+    found, sigma = values.tolist(), np.sqrt(np.diag(covariance)).tolist()
 
-    rows: FloatArray  # (equations, unknowns)
-    residual: FloatArray  # (equations,)
-
-
-class _Fit:
-    """Least squares for the numbers that all pairs share."""
-
-    def __init__(self, matches: Matches, so_far: Distortion, focal_length_px: float) -> None:
-        self._so_far = so_far
-        self._radius = so_far.field_radius_px
-        # A curvature of 1/m moves the rim of the field by this much of the radius, per metre.
-        self._bend_scale = (self._radius / focal_length_px) ** 2
-        straight = so_far.removed_from(matches)
-        self._pairs = [
-            self._pair(pair, cameras)
-            for pairs, cameras in (
-                (straight.left, (0, 0)),
-                (straight.right, (1, 1)),
-                (straight.across, (0, 1)),
-            )
-            for pair in pairs
-        ]
-        bend = [_PRIOR_BEND_PER_M] * _BEND
-        prior = np.array([*_PRIOR_LENS, *_PRIOR_LENS, *bend])
-        self._solve(prior)
-
-    def _pair(self, pair: PairMatches, cameras: tuple[int, int]) -> _Pair:
-        matrix = fit_homography(pair.first_px, pair.second_px, 1 / pair.sigma_px)
-        tangents, jacobian = _tangents(matrix, pair.first_px)
-        first, second = (
-            self._terms(places, camera, frame)
-            for places, camera, frame in (
-                (pair.first_px, cameras[0], pair.first),
-                (pair.second_px, cameras[1], pair.second),
-            )
-        )
-        terms = second - np.einsum("nij,njk->nik", jacobian, first)
-        residual = pair.second_px - apply_homography(matrix, pair.first_px)
-        # The distortion so far is added again: what is fitted is all of it.
-        removed = np.concatenate(
-            [*(self._so_far.numbers(camera) for camera in (0, 1)), np.zeros(_BEND)]
-        )
-        residual = residual + terms @ removed
-        weights = np.repeat(1 / pair.sigma_px, 2)
-        basis, _ = np.linalg.qr(tangents.reshape(-1, 8) * weights[:, np.newaxis])
-        rows = terms.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
-        away = residual.reshape(-1) * weights
-        return _Pair(rows - basis @ (basis.T @ rows), away - basis @ (basis.T @ away))
-
-    def _terms(self, places_px: FloatArray, camera: int, frame: int) -> FloatArray:
-        """Displacement (places, 2, unknowns) of places in pixels."""
-        places = (places_px - self._so_far.centre_px(camera)) / self._radius
-        vergence = self._so_far.vergences_dpt[frame]
-        terms = np.zeros((len(places), 2, _UNKNOWNS))
-        terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(
-            places, vergence - self._so_far.vergence_dpt
-        )
-        x, y = places.T
-        depth = np.stack([x**2, x * y, y**2], axis=1) * self._bend_scale
-        depth /= vergence
-        terms[:, :, 2 * _LENS :] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
-        return terms * self._radius
-
-    def _solve(self, prior: FloatArray) -> None:
-        self._values = np.zeros(_UNKNOWNS)
-        inverse_prior = np.diag(prior**-2)
-        for _ in range(_ROUNDS):
-            normal, right = inverse_prior.copy(), np.zeros(_UNKNOWNS)
-            gradients = []
-            for pair in self._pairs:
-                rest = pair.residual - pair.rows @ self._values
-                spread = max(robust_sigma(rest), 1e-9)
-                rows, rest = huber_weighted(pair.rows / spread, rest / spread)
-                normal += rows.T @ rows
-                right += rows.T @ rest
-                gradients.append(rows.T @ rest)
-            right -= inverse_prior @ self._values
-            self._values = self._values + np.linalg.solve(normal, right)
-        # Errors of the windows of a pair correlate: the scatter between pairs counts.
-        inverse = np.linalg.inv(normal)
-        scatter = np.einsum("ij,ik->jk", gradients, gradients) + inverse_prior
-        self._sigma = np.sqrt(np.diag(inverse @ scatter @ inverse))
-
-    def _rms(self, values: FloatArray) -> float:
-        squares = [np.mean((pair.residual - pair.rows @ values) ** 2) for pair in self._pairs]
+    def rms_px(values: FloatArray) -> float:
+        squares = [np.mean((pair.residual - pair.rows @ values) ** 2) for pair in pairs]
         return float(np.sqrt(np.mean(squares)))
 
-    def distortion(self) -> Distortion:
-        """Return the result."""
+    return so_far._replace(
+        left=tuple(found[:4]),
+        right=tuple(found[_LENS : _LENS + 4]),
+        left_per_dpt=tuple(found[4:_LENS]),
+        right_per_dpt=tuple(found[_LENS + 4 : 2 * _LENS]),
+        left_sigma=tuple(sigma[:4]),
+        right_sigma=tuple(sigma[_LENS : _LENS + 4]),
+        bend_per_m=tuple(found[2 * _LENS :]),
+        bend_sigma_per_m=tuple(sigma[2 * _LENS :]),
+        before_rms_px=rms_px(np.zeros(_UNKNOWNS)),
+        after_rms_px=rms_px(values),
+    )
 
-        def four(values: FloatArray, first: int) -> LensNumbers:
-            a, b, c, d = values[first : first + 4].tolist()
-            return a, b, c, d
 
-        def two(values: FloatArray, first: int) -> tuple[float, float]:
-            return float(values[first]), float(values[first + 1])
-
-        def three(values: FloatArray) -> tuple[float, float, float]:
-            a, b, c = values[2 * _LENS :].tolist()
-            return a, b, c
-
-        return self._so_far._replace(
-            left=four(self._values, 0),
-            right=four(self._values, _LENS),
-            left_per_dpt=two(self._values, 4),
-            right_per_dpt=two(self._values, _LENS + 4),
-            left_sigma=four(self._sigma, 0),
-            right_sigma=four(self._sigma, _LENS),
-            bend_per_m=three(self._values),
-            bend_sigma_per_m=three(self._sigma),
-            before_rms_px=self._rms(np.zeros(_UNKNOWNS)),
-            after_rms_px=self._rms(self._values),
+def _equations(
+    pair: PairMatches, cameras: tuple[int, int], so_far: Distortion, bend_scale: float
+) -> PairEquations:
+    """Residuals of one pair and their derivatives, the homography eliminated, over sigma."""
+    matrix = fit_homography(pair.first_px, pair.second_px, 1 / pair.sigma_px)
+    tangents, jacobian = _tangents(matrix, pair.first_px)
+    first, second = (
+        _terms(places, camera, frame, so_far, bend_scale)
+        for places, camera, frame in (
+            (pair.first_px, cameras[0], pair.first),
+            (pair.second_px, cameras[1], pair.second),
         )
+    )
+    terms = second - np.einsum("nij,njk->nik", jacobian, first)
+    residual = pair.second_px - apply_homography(matrix, pair.first_px)
+    # The distortion so far is added again: what is fitted is all of it.
+    removed = np.concatenate([so_far.numbers(0), so_far.numbers(1), np.zeros(_BEND)])
+    residual = residual + terms @ removed
+    weights = np.repeat(1 / pair.sigma_px, 2)
+    basis, _ = np.linalg.qr(tangents.reshape(-1, 8) * weights[:, np.newaxis])
+    rows = terms.reshape(-1, _UNKNOWNS) * weights[:, np.newaxis]
+    away = residual.reshape(-1) * weights
+    return PairEquations(rows - basis @ (basis.T @ rows), away - basis @ (basis.T @ away))
+
+
+def _terms(
+    places_px: FloatArray, camera: int, frame: int, so_far: Distortion, bend_scale: float
+) -> FloatArray:
+    """Displacement (places, 2, unknowns) of places in pixels."""
+    places = (places_px - so_far.centre_px(camera)) / so_far.field_radius_px
+    vergence = so_far.vergences_dpt[frame]
+    terms = np.zeros((len(places), 2, _UNKNOWNS))
+    terms[:, :, camera * _LENS : (camera + 1) * _LENS] = _lens_terms(
+        places, vergence - so_far.vergence_dpt
+    )
+    x, y = places.T
+    depth = np.stack([x**2, x * y, y**2], axis=1) * bend_scale
+    depth /= vergence
+    terms[:, :, 2 * _LENS :] = -places[:, :, np.newaxis] * depth[:, np.newaxis, :]
+    return terms * so_far.field_radius_px
 
 
 def _tangents(matrix: FloatArray, places_px: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,7 +26,7 @@ from d3s.calibrate.alignment import with_lenses
 from d3s.calibrate.defocus import farther_frame
 from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
-from d3s.calibrate.robust import huber_weighted, robust_sigma
+from d3s.calibrate.robust import huber_weighted, rms, robust_sigma
 from d3s.rig import LensMaps, Optics, Rig
 from d3s.types import FloatArray, Image, Progress
 
@@ -424,8 +424,8 @@ class _Fit:
             extra_blur_px2=float(self.values[_EXTRA]),
             blur_ratio=maps.blur_ratio,
             blocks=blocks,
-            before_rms=_rms(before[used]),
-            after_rms=_rms(after[used]),
+            before_rms=rms(before[used]),
+            after_rms=rms(after[used]),
         )
 
 
@@ -448,7 +448,3 @@ def _log_power_rate(phase2: FloatArray) -> FloatArray:
 def _four(values: FloatArray) -> tuple[float, float, float, float]:
     a, b, c, d = values.tolist()
     return a, b, c, d
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")

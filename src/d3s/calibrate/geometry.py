@@ -90,11 +90,6 @@ class Geometry(NamedTuple):
         """Slopes dZ/dX and dZ/dY of the board."""
         return place_of(np.tan(self.tilt_rad))
 
-    @property
-    def applied_ruler_offset_m(self) -> float:
-        """Offset to add to distances of the ruler: 0 where it is not applied."""
-        return self.ruler_offset_m if self.ruler_is_applied else 0.0
-
 
 def find_geometry(
     matches: Matches,

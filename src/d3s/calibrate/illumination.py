@@ -15,7 +15,7 @@ import numpy as np
 
 from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
-from d3s.calibrate.robust import huber_weighted, robust_sigma
+from d3s.calibrate.robust import huber_weighted, rms, robust_sigma
 from d3s.rig import Optics
 from d3s.rig.lens_maps import polynomial_at, polynomial_terms
 from d3s.rig.variance import term_count
@@ -138,13 +138,9 @@ def _fit(blocks: _Blocks) -> Illumination:
         left=_exponential(left),
         right=_exponential(right),
         stray_light=stray,
-        before_rms=_rms(blocks.left / blocks.right - 1),
-        after_rms=_rms(after - 1),
+        before_rms=rms(blocks.left / blocks.right - 1),
+        after_rms=rms(after - 1),
     )
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values**2)))
 
 
 def _exponential(coefficients: FloatArray) -> tuple[float, ...]:

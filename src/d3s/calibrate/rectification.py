@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from d3s.calibrate.anchors import Anchors
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.matches import Matches, PairMatches, Place
-from d3s.calibrate.robust import robust_sigma, robust_sigmas
+from d3s.calibrate.robust import rms, robust_sigma, robust_sigmas
 from d3s.errors import CalibrationError
 from d3s.types import FloatArray
 
@@ -139,7 +139,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
         sigma=_sigma(kept, values),
         spread=Similarity(*robust_sigmas(single - median).tolist()),
         median=median,
-        median_rms_px=_rms(_residual(kept, start)),
+        median_rms_px=rms(_residual(kept, start)),
         residuals=_residuals(kept, values),
         windows=len(kept.sigma),
         left_out=left_out,
@@ -149,10 +149,6 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
 def _matrix(scale: float, angle_rad: float) -> FloatArray:
     cos, sin = scale * np.cos(angle_rad), scale * np.sin(angle_rad)
     return np.array([[cos, -sin], [sin, cos]])
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values**2)))
 
 
 def _similarity(pair: PairMatches, left: FloatArray, right: FloatArray) -> Similarity:
@@ -256,7 +252,7 @@ def _residuals(places: _Places, values: FloatArray) -> tuple[RowResidual, ...]:
     found = []
     for frame in np.unique(places.frame):
         is_in = places.frame == frame
-        rms = _rms(before[is_in]), _rms(after[is_in])
+        rms_px = rms(before[is_in]), rms(after[is_in])
         median = float(np.median(before[is_in])), float(np.median(after[is_in]))
-        found.append(RowResidual(int(frame), rms[0], median[0], rms[1], median[1]))
+        found.append(RowResidual(int(frame), rms_px[0], median[0], rms_px[1], median[1]))
     return tuple(found)

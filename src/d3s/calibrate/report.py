@@ -22,6 +22,7 @@ from d3s.calibrate.illumination import Illumination
 from d3s.calibrate.matches import Matches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification
+from d3s.calibrate.robust import rms
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import Measure, Verdict, failure, judge, table_of_measures
@@ -164,8 +165,8 @@ class Report:
         }
         if self.geometry is not None:
             found["anchor_sd_px"] = max(self.geometry.anchor_difference_sigma_px)
-            found["disparity_rms_px"] = _rms(self.geometry.residuals_px)
-            found["ruler_share"] = _rms(self.geometry.distance_errors_m / self.geometry.depths_m)
+            found["disparity_rms_px"] = rms(self.geometry.residuals_px)
+            found["ruler_share"] = rms(self.geometry.distance_errors_m / self.geometry.depths_m)
         if self.rectification is not None:
             found["vertical_rms_px"] = self.rectification.rms_px
         if self.tuning is not None:
@@ -286,11 +287,6 @@ class Report:
         return {name: _plain(value) for name, value in values.items()} | {
             "timings_s": _plain(self.timings_s)
         }
-
-
-def _rms(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(known**2))) if known.size else math.nan
 
 
 def _median(values: FloatArray) -> float:

@@ -1,5 +1,6 @@
-"""Robust estimates, which outliers hardly change: standard deviation, line, homography."""
+"""Robust estimates, which outliers hardly change: standard deviation, line, homography, pairs."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ _LEAST_RUN = 0.05  # of the range of x, between two points whose slope counts
 _FEWEST_PLACES = 8  # that a homography is fitted to; 4 are enough for any homography
 _OUTLIER_SIGMAS = 4.0
 _ROUNDS = 8
+_PAIR_ROUNDS = 4
 _MEDIAN_OF_LARGER = 1.0518  # median of max(|a|, |b|) of two standard normal numbers
 
 
@@ -43,6 +45,42 @@ def huber_weighted(rows: FloatArray, residuals: FloatArray) -> tuple[FloatArray,
     """
     share = np.sqrt(np.minimum(1.0, _HUBER_SIGMAS / np.maximum(np.abs(residuals), 1e-12)))
     return rows * share[:, np.newaxis], residuals * share
+
+
+def rms(values: FloatArray) -> float:
+    """Root mean square of the values that are known; NaN if there are none."""
+    known = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
+
+
+class PairEquations(NamedTuple):
+    """Linear equations of one pair of pictures for unknowns that all pairs share."""
+
+    rows: FloatArray  # (equations, unknowns), over the spread of the residuals
+    residual: FloatArray  # (equations,)
+
+
+def solve_pairs(pairs: Sequence[PairEquations], prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Unknowns by least squares with Huber weights, and their covariance.
+
+    `prior` is the standard deviation of each around 0. Errors of the windows of a pair correlate,
+    so the covariance is by the scatter between pairs.
+    """
+    inverse_prior = np.diag(prior**-2)
+    values = np.zeros(prior.size)
+    for _ in range(_PAIR_ROUNDS):
+        normal, gradients = inverse_prior.copy(), []
+        for pair in pairs:
+            rest = pair.residual - pair.rows @ values
+            spread = max(robust_sigma(rest), 1e-9)
+            rows, rest = huber_weighted(pair.rows / spread, rest / spread)
+            normal += rows.T @ rows
+            gradients.append(rows.T @ rest)
+        right = np.sum(gradients, axis=0) - inverse_prior @ values
+        values = values + np.linalg.solve(normal, right)
+    inverse = np.linalg.inv(normal)
+    scatter = np.einsum("ij,ik->jk", gradients, gradients) if gradients else 0.0
+    return values, np.asarray(inverse @ (scatter + inverse_prior) @ inverse)
 
 
 class RobustHomography(NamedTuple):

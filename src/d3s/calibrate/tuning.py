@@ -21,7 +21,7 @@ from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.lenses import corrections
 from d3s.estimate.consensus.noise import removed_noise
 from d3s.estimate.consensus.plan import settings_of
-from d3s.estimate.lens_field import LensField
+from d3s.estimate.lens_field import LensField, lens_field
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Optics, Rig
@@ -133,10 +133,8 @@ def find_tuning(
     def sample_frame(number: int) -> _Sample:
         left, right = views[number]
         last_row, last_col = left.shape[0] - 1, left.shape[1] - 1
-        corners = Windows(
-            np.array([0, 0, last_row, last_row]), np.array([0, last_col, 0, last_col])
-        )
-        reached = board_depth_m(corners, depths_m[number], left.shape, optics, board)
+        corners = np.array([0, last_col, 0, last_col]), np.array([0, 0, last_row, last_row])
+        reached = board.depth_m(*corners, depths_m[number], left.shape, optics)
         ends = shifts_px(reached, baselines_m, optics)
         reach = float(ends.min()), float(ends.max())
         windows, sums = shift_sums(
@@ -148,7 +146,7 @@ def find_tuning(
             with_blur=with_blur,
             removed_noise=removed_noise(rig, (left, right), prefilter_px),
         )
-        depth = board_depth_m(windows, depths_m[number], left.shape, optics, board)
+        depth = board.depth_m(windows.cols, windows.rows, depths_m[number], left.shape, optics)
         *blur, added_px = lens_corrections(windows, depth, left.shape, rig, options)
         shifts = shifts_px(depth, baselines_m, optics) + added_px
         factors = np.stack(blur)[:, np.newaxis] if with_blur else None
@@ -212,20 +210,6 @@ def fit_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArra
     return CubicFit((c0, c1, c2, c3), float(r2))
 
 
-def board_depth_m(
-    windows: Windows,
-    depth_m: float,
-    shape: tuple[int, ...],
-    optics: Optics,
-    board: Board,
-) -> FloatArray:
-    """Depth of the board at the centre of each window, in metres.
-
-    `depth_m` is that in the middle of the view.
-    """
-    return board.depth_m(windows.cols, windows.rows, depth_m, shape, optics)
-
-
 def lens_corrections(
     windows: Windows,
     depth_m: FloatArray,
@@ -264,8 +248,8 @@ def options_for_lenses(rig: Rig) -> ConsensusOptions:
 
 def changes_blur(rig: Rig) -> bool:
     """Whether the blur of the lenses is known to change over the field."""
-    lenses = None if rig.calibration is None else rig.calibration.lenses
-    return lenses is not None and LensField(lenses, rig.optics, (1, 1)).changes_blur
+    field = lens_field(rig, (1, 1))
+    return field is not None and field.changes_blur
 
 
 class _Sample(NamedTuple):

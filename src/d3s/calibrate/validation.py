@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.distortion import Board
 from d3s.calibrate.frames import Views, on_each_frame
-from d3s.calibrate.ratios import Windows
-from d3s.calibrate.tuning import board_depth_m, tuned_options
+from d3s.calibrate.tuning import tuned_options
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag, Options
 from d3s.estimate.candidates import default_depth_range_m
@@ -148,6 +147,10 @@ _RANGE_TOLERANCE = 0.005
 # Margin of a depth range, as a share of 1/Z: a depth at the end of the range has no neighbour to be
 # compared with, and a tilted board is nearer on one side.
 _MARGIN = 0.1
+_MEASURED = (
+    "mae_m", "median_m", "bias_m", "density", "sigma_m", "within_1_sigma", "within_3_sigma",
+)  # fmt: skip
+"""Fields of `Validation` that are measured on each board."""
 
 
 class Validation(NamedTuple):
@@ -203,26 +206,26 @@ def errors_over_depth(
         if method == "consensus":
             options = tuned_options(rig).replace(**options)
 
-    def measure(number: int) -> _Errors:
+    def measure(number: int) -> dict[str, float]:
         left, right = (_middle_rows(view, rows_px) for view in views[number])
         found = estimate_quietly(left, right, rig, method=method, options=options)
         return _errors(found, depths_m[number], truth_sigma_m, rig, board)
 
-    figures = np.array(on_each_frame(measure, len(views), progress))
-    errors = _Errors(*figures.reshape(-1, len(_Errors._fields)).T)
+    boards = on_each_frame(measure, len(views), progress)
+    errors = {name: np.array([one[name] for one in boards], np.float64) for name in _MEASURED}
     left_out = {
         number: f"{method} found no depth in it"
-        for number, density in enumerate(errors.density)
+        for number, density in enumerate(errors["density"])
         if not density > 0
     }
     depths = np.array(depths_m, dtype=np.float64)
-    working_m = working_range_m(depths.tolist(), (errors.mae_m < ACCURATE_M).tolist())
+    working_m = working_range_m(depths.tolist(), (errors["mae_m"] < ACCURATE_M).tolist())
     return Validation(
         method=method,
         depths_m=depths,
         working_range_m=working_m,
         left_out=left_out,
-        **errors._asdict(),
+        **errors,
     )
 
 
@@ -234,42 +237,29 @@ def _middle_rows(view: Image, rows_px: int | None) -> Image:
     return view[cut : view.shape[0] - cut]
 
 
-class _Errors(NamedTuple):
-    """Fields of `Validation` that are measured on each board: numbers, or arrays (boards,)."""
-
-    mae_m: Any
-    median_m: Any
-    bias_m: Any
-    density: Any
-    sigma_m: Any
-    within_1_sigma: Any
-    within_3_sigma: Any
-
-
 def _errors(
     found: DepthMap, depth_m: float, truth_sigma_m: float, rig: Rig, board: Board
-) -> _Errors:
-    """Errors of a depth map of one board."""
-    rows, cols = (np.arange(size) for size in found.depth_m.shape)
-    windows = Windows(rows[:, np.newaxis], cols[np.newaxis])
-    truth = board_depth_m(windows, depth_m, found.depth_m.shape, rig.optics, board)
+) -> dict[str, float]:
+    """Errors of a depth map of one board, by the names of `_MEASURED`."""
+    shape = found.depth_m.shape
+    rows, cols = np.arange(shape[0])[:, np.newaxis], np.arange(shape[1])[np.newaxis]
+    truth = board.depth_m(cols, rows, depth_m, shape, rig.optics)
     judged = _is_judged(found, truth, rig)
     kept = judged & found.valid
     if not kept.any():
-        unknown = float("nan")
-        return _Errors(unknown, unknown, unknown, 0.0, unknown, unknown, unknown)
+        return dict.fromkeys(_MEASURED, float("nan")) | {"density": 0.0}
     error = found.depth_m[kept] - truth[kept]
     size, sigma = np.abs(error), found.sigma_m[kept].astype(np.float64)
     expected = np.hypot(sigma, truth_sigma_m)
-    return _Errors(
-        mae_m=float(size.mean()),
-        median_m=float(np.median(size)),
-        bias_m=float(np.median(error)),
-        density=np.count_nonzero(kept) / np.count_nonzero(judged),
-        sigma_m=float(np.median(sigma)),
-        within_1_sigma=float(np.mean(size <= expected)),
-        within_3_sigma=float(np.mean(size <= 3 * expected)),
-    )
+    return {
+        "mae_m": float(size.mean()),
+        "median_m": float(np.median(size)),
+        "bias_m": float(np.median(error)),
+        "density": np.count_nonzero(kept) / np.count_nonzero(judged),
+        "sigma_m": float(np.median(sigma)),
+        "within_1_sigma": float(np.mean(size <= expected)),
+        "within_3_sigma": float(np.mean(size <= 3 * expected)),
+    }
 
 
 def _is_judged(found: DepthMap, truth_m: FloatArray, rig: Rig) -> NDArray[np.bool_]:
