@@ -11,12 +11,9 @@ from d3s.calibrate.alignment import (
     Setup,
     align_matches,
     bowl_doubt_per_m,
-    calibration_of,
     lens_maps_of,
-    with_lenses,
     without_blur_shift,
 )
-from d3s.errors import CalibrationError
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
 
@@ -84,16 +81,6 @@ def test_shift_by_blur_is_taken_out_by_its_formula(camera):
         expected = by * (1 - np.minimum(detail * own, 2) / 2)[:, np.newaxis]
         assert np.abs(expected).max() > 0.05
         np.testing.assert_allclose(old - now, expected, atol=3e-4)
-
-
-def test_lens_maps_of_a_rig():
-    rig = with_lenses(curved_rig(), disparity_sigma_px=0.02)
-    assert lens_maps_of(rig).disparity_sigma_px == 0.02
-    assert lens_maps_of(rig).focus_left_dpt == (0.0, 0.0, CURVATURE_DPT, CURVATURE_DPT)
-    with pytest.raises(CalibrationError, match="has no maps of its lenses"):
-        lens_maps_of(lens_rig(None))
-    with pytest.raises(CalibrationError, match="has no calibration"):
-        calibration_of(DESIGN)
 
 
 def test_bowl_of_a_board_is_believed_the_less_the_more_lenses_imitate_it(bent):

@@ -200,13 +200,6 @@ def test_views_are_centred_on_the_anchors():
     assert largest_crop(outlined(left, right), centred(), FRAME, 0.0) == (521, 701)
 
 
-def test_largest_rectangle_in_a_circle_is_a_square():
-    both = circle(1500, 500, 400), circle(500, 500, 400)
-    rows, cols = largest_crop(outlined(*both), centred(), FRAME, 0.0)
-    assert rows == pytest.approx(800 / 2**0.5, abs=4)
-    assert cols == pytest.approx(800 / 2**0.5, abs=4)
-
-
 def test_corners_of_both_views_lie_within_the_fields():
     turned = centred(
         rectify_scale=1.01, rectify_angle_rad=0.02, baseline_angle_rad=-0.03, rectify_shift_y_px=4.0

@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter
 
 import d3s
 from d3s.calibrate.distortion import Board
@@ -83,19 +82,3 @@ def test_stray_light_is_told_from_gain():
     assert found.stray_light == pytest.approx(0.02, abs=3e-3)
     assert polynomial_at(found.right, 0.0, 0.0) == pytest.approx(0.95, abs=0.01)
     assert found.after_rms < 0.01
-
-
-def test_blur_of_one_view_is_no_stray_light():
-    """Small blocks of a blurred view differ less in brightness, as if it had stray light."""
-    rng, shape = np.random.default_rng(0), (700, 900)
-    pairs = []
-    for depth_m in (0.8, 1.0, 1.4):
-        shift = round(float(OPTICS.disparity_px(depth_m)))
-        size = (shape[0], shape[1] + shift)
-        detail = [gaussian_filter(rng.normal(size=size), scale) for scale in (8.0, 60.0)]
-        board = (0.5 + 0.1 * sum(one / one.std() for one in detail)).astype(np.float32)
-        right = gaussian_filter(board[:, shift:], 6.0)
-        pairs.append((board[:, : shape[1]], 0.95 * right))
-    found = find_illumination(pairs, (0.8, 1.0, 1.4), OPTICS, Board(), 450.0)
-    assert abs(found.stray_light) < 0.004
-    assert polynomial_at(found.right, 0.0, 0.0) == pytest.approx(0.95, abs=0.008)

@@ -97,13 +97,6 @@ def test_frames_left_out_by_one_step_are_not_left_out_of_all(report):
     assert tested.left_out_by_step == {"test of joint": {2: "joint found no depth in it"}}
 
 
-def test_frames_that_were_not_read_count(report):
-    spoilt = with_(report, not_read={f"{n}.png": "is overexposed." for n in range(4)})
-    assert spoilt.measures["share_left_out"] == pytest.approx(4 / 20)  # of 16 that were read
-    assert spoilt.verdict.grade == "usable"
-    assert "20% of the frames were left out" in spoilt.verdict.remarks[0].words
-
-
 def test_json_is_complete_and_strict(report):
     told = with_(report, validation=(validation(),)).as_json()
     again = json.loads(json.dumps(told, allow_nan=False))

@@ -124,11 +124,3 @@ def test_frames_that_the_half_left_out_are_not_compared():
     aligned = SimpleNamespace(geometry=SimpleNamespace(depths_m=depths_m))
     found = steps._on_scale_of(training, [0, 2, 4, 6, 8], aligned, depths_m[1::2].tolist())
     assert found == pytest.approx(1.002 * depths_m[1::2], rel=1e-6)
-
-
-def test_frames_to_test_with_are_spread_evenly():
-    assert steps._evenly(12, 16) == list(range(12))
-    some = steps._evenly(25, 16)
-    assert len(set(some)) == 16
-    assert (some[0], some[-1]) == (0, 24)
-    assert set(np.diff(some)) == {1, 2}

@@ -15,7 +15,6 @@ from d3s.calibrate.tuning import (
     least_absolute_lines,
     lens_corrections,
     options_for_lenses,
-    tuned_options,
 )
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.rig import LensMaps
@@ -144,10 +143,3 @@ def test_lenses_with_coma_get_a_wider_prefilter_and_window():
     for growth_px in (-0.5, 0.5):
         assert options_for_lenses(lenses(growth_px)) == COMA_CONSENSUS
     assert COMA_CONSENSUS.prefilter_sigma_px > CONSENSUS.prefilter_sigma_px
-
-
-def test_options_that_a_rig_was_tuned_for():
-    rig = lens_rig(None)
-    tuned = rig.calibration.replace(tuned_window_px=41, tuned_prefilter_sigma_px=6.0)
-    assert tuned_options(rig.replace(calibration=tuned)) == COMA_CONSENSUS
-    assert tuned_options(RIG) == CONSENSUS

@@ -1,6 +1,5 @@
 """`d3s.check` finds what was moved, leaves what was not, and says when it cannot know."""
 
-import cv2
 import numpy as np
 import pytest
 
@@ -146,14 +145,6 @@ def test_notes_name_unsaid_colours_and_what_was_not_checked(rig, frames):
     said = small_rig(bayer="RGGB", channel_gains=(2.0, 1.0, 1 / 0.6))
     (note,) = d3s.check(said, [frame * shares for frame in frames[:2]]).notes
     assert "Disparity was not checked" in note
-
-
-def test_sharp_texture_is_not_taken_for_noise(frames):
-    quiet = small_rig(noise_read=0.0005).calibration
-    smooth = [frame.round(2) for frame in frames]
-    found = measure_noise([cv2.GaussianBlur(one, (0, 0), 0.7) for one in smooth], quiet)
-    assert found.state == "unknown"
-    assert "texture" in found.reason
 
 
 def test_dirt_is_counted(good, rig, frames):

@@ -20,7 +20,6 @@ from d3s.rig.bayer import (
     looks_coloured,
     luminance,
     on_sites,
-    site_channels,
     unexplained_colour,
 )
 
@@ -50,10 +49,6 @@ def test_plain_colour_becomes_one_grey_in_every_order(order):
     grey = luminance(mosaic(0.2, 0.5, 0.9, order), order, (1.0, 1.0, 1.0))
     expected = (1 - SHARE) * 0.5 + SHARE * 0.5 * (0.2 + 0.9)
     np.testing.assert_allclose(grey, expected, atol=1e-6)
-
-
-def test_letters_are_the_first_two_rows():
-    np.testing.assert_array_equal(site_channels("GRBG"), [[1, 0], [2, 1]])
 
 
 def test_gains_make_grey_even():
@@ -113,14 +108,6 @@ def test_clipped_pixels_stay_above_all_others():
     clipped = cv2.erode(np.uint8((raw == 1) | ~is_green), np.ones((7, 7), np.uint8)) > 0
     assert clipped.any()
     assert (found[clipped] == found.max()).all()
-
-
-def test_missing_pixel_is_missing_around_it_only():
-    raw = mosaic(0.5 + 0.1 * wave(0.3, 0.2), 0.5, 0.5)
-    raw[40, 60] = np.nan
-    missing = np.isnan(luminance(raw, "RGGB", (1.0, 1.0, 1.0)))
-    assert missing[40, 60]
-    assert missing.sum() <= 81
 
 
 def test_colours_come_back():
@@ -249,21 +236,3 @@ def test_colour_is_the_texture_that_green_does_not_explain(own, low, high):
 def test_frames_without_texture_count_as_coloured(value):
     noise = 0.01 * np.random.default_rng(1).standard_normal((200, 240)).astype(np.float32)
     assert unexplained_colour(value + noise, "RGGB") > 0.9
-
-
-def test_sharp_grey_detail_has_little_false_detail():
-    rng = np.random.default_rng(9)
-    rows, cols = np.mgrid[:200, :240]
-    coarse = 0.5 + gaussian_filter(rng.normal(size=(200, 240)), 4).astype(np.float32)
-    fine = 0.05 * np.cos(2.5 * cols + 2.5 * rows).astype(np.float32)  # false at pi - 2.5
-    false = np.exp(1j * (np.pi - 2.5) * (cols + rows))[20:-20, 20:-20]
-
-    def false_detail(grey, *others):
-        planes = [grey, *(others or (grey, grey))]
-        raw = raw_of(planes, "RGGB", (1.0, 1.0, 1.0))
-        found = [luminance(one, "RGGB", (1.0, 1.0, 1.0)) for one in (raw, raw - fine)]
-        return abs(((found[0] - found[1])[20:-20, 20:-20] * false).mean())
-
-    own = (gaussian_filter(rng.normal(size=(200, 240)), 4) for _ in range(3))
-    unlike = [np.asarray(0.5 + one, dtype=np.float32) for one in own]
-    assert false_detail(coarse + fine) < 0.4 * false_detail(*(one + fine for one in unlike))

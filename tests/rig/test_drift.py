@@ -8,7 +8,6 @@ import pytest
 import d3s
 from check_frames import small_rig
 from d3s.cli.description import info
-from d3s.lab.evaluate.tuned_twin import TUNED_RIG
 from d3s.rig import Change, LensMaps
 from d3s.rig.calibration import DRIFT_PX_PER_YEAR, LEAST_SIGMA_PX
 
@@ -65,25 +64,6 @@ def test_stated_age_widens_sigma_of_depth(rig):
     both = new.valid & old.valid
     assert np.all(old.sigma_m[both] > new.sigma_m[both])
     np.testing.assert_array_equal(old.depth_m[both], new.depth_m[both])
-
-
-def test_consensus_has_the_drift_and_the_age_too():
-    bare = d3s.Rig.load(TUNED_RIG)
-    drift = bare.calibration.replace(drift_sigma_px=0.04, drift_px_per_year=0.3)
-    rig = bare.replace(calibration=drift)
-    pair = d3s.simulate(d3s.Plane(depth_m=0.8), rig, noise=0.005, shape=(90, 200))
-    plain, drifted, aged = (
-        d3s.estimate(
-            pair.left, pair.right, one, method="consensus", options={"calibration_age_days": age}
-        )
-        for one, age in ((bare, 0.0), (rig, 0.0), (rig, YEAR))
-    )
-    per_px = plain.depth_m**2 / (rig.optics.focal_length_px * rig.optics.baseline_m)
-    for found, sigma_px in ((drifted, 0.04), (aged, math.hypot(0.04, 0.3))):
-        np.testing.assert_allclose(
-            found.sigma_m, np.hypot(plain.sigma_m, sigma_px * per_px), rtol=1e-4
-        )
-    assert plain.valid.any()
 
 
 def test_history_is_kept_in_the_file_and_told(tmp_path):

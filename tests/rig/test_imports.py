@@ -102,14 +102,6 @@ def test_rig_file_has_all_of_it(tmp_path):
     assert d3s.Rig.from_file(tmp_path / "rig.toml") == rig
 
 
-def test_projections_of_the_file_are_kept(tmp_path):
-    view = made.rectification(RADTAN)[2]
-    for write in (WRITERS["ros"], WRITERS["opencv rectified"]):
-        rig = d3s.Rig.from_file(*write(RADTAN, tmp_path))
-        assert rig.optics.focal_length_px == view[0, 0]
-        assert rig.stereo.principal_point_px == (view[0, 2], view[1, 2])
-
-
 def test_rectified_pictures_need_the_projections_only(tmp_path):
     paths = made.write_ros(RADTAN, tmp_path)
     rig = d3s.Rig.from_file(*paths, rectified=True)
@@ -223,13 +215,6 @@ def test_files_that_do_not_belong_together(tmp_path):
         d3s.Rig.from_file(tmp_path)
     with pytest.raises(InputError, match="a rig file has the whole camera"):
         d3s.Rig.from_file(tmp_path / "a.toml", ros[0])
-
-
-def test_two_files_of_cameras_on_their_own_have_no_baseline(tmp_path):
-    paths = made.write_ros(RADTAN, tmp_path)
-    paths[1].write_text(paths[0].read_text())
-    with pytest.raises(InputError, match="has no baseline"):
-        d3s.Rig.from_file(*paths)
 
 
 def test_numbers_out_of_range_are_named(tmp_path):

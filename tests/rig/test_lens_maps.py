@@ -105,18 +105,6 @@ def test_light_and_disparity_worked_by_hand() -> None:
     assert lenses.remaining_disparity_px(np.zeros(3), 0.0, np.ones((2, 1)), OPTICS).shape == (2, 3)
 
 
-def test_curvature_around_another_centre() -> None:
-    centred = LensMaps(field_radius_px=50.0, focus_left_dpt=(0.1, 0.2, 0.5, 1.5))
-    moved = centred.replace(focus_centre_left=(0.1, -0.2))
-    # The tilt of the focus stays where it is: only the squares are counted from the centre.
-    tilt = 0.1 * 0.4 + 0.2 * 0.1
-    here = centred.focus_dpt(0, 0.3, 0.3) - np.array([0.1 * 0.3 + 0.2 * 0.3] * 3) * [1, 0, 1]
-    np.testing.assert_allclose(
-        moved.focus_dpt(0, 0.4, 0.1), here + np.array([tilt, 0.0, tilt]), atol=1e-12
-    )
-    np.testing.assert_allclose(moved.focus_dpt(0, 0.1, -0.2)[1], 0.0, atol=1e-12)
-
-
 def test_detail_moves_away_from_the_wider_blur() -> None:
     """A wave, each point of it spread by its own Gaussian, is shifted as the formula says."""
     lenses = LensMaps(field_radius_px=200.0, focus_left_dpt=(-1.0, 0.0, 0.0, 0.0))

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from d3s.errors import InputError, RigError
 from d3s.rig import Calibration, Optics, Provenance, Rig
@@ -104,12 +102,6 @@ def test_middlebury_pair() -> None:
     assert rig.optics.f_number == math.inf
     assert rig.optics.focus_distances_m == (math.inf, math.inf)
     assert rig.calibration is None
-
-
-@given(st.floats(10, 100_000))
-def test_focal_length_comes_back_exactly(focal_length_px: float) -> None:
-    rig = Rig.from_pinhole(focal_length_px=focal_length_px, baseline_m=0.1)
-    assert rig.optics.focal_length_px == focal_length_px
 
 
 def test_errors_name_the_arguments() -> None:
