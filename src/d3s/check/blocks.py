@@ -177,16 +177,12 @@ def _regressors(seen: Image, moved: Image, blur: FloatArray) -> tuple[list[Image
     return [np.asarray(term) for term in terms], np.asarray(seen - moved + predicted)
 
 
-class _Sums(NamedTuple):
-    """Normal equations of the good blocks."""
-
-    normal: FloatArray  # (blocks, terms, terms)
-    right: FloatArray  # (blocks, terms)
-    square: FloatArray  # (blocks,): mean square of the difference
+_Sums = tuple[FloatArray, FloatArray, FloatArray]
+"""Normal equations of the good blocks: (blocks, terms, terms), (blocks, terms) and (blocks,)."""
 
 
 def _sums(terms: list[Image], difference: Image, weight: Image, is_good: Mask) -> _Sums:
-    """Mean products of the terms and of the difference of the views."""
+    """Mean products of the terms, with the difference of the views, and of it with itself."""
     normal = np.empty((int(is_good.sum()), _TERMS, _TERMS))
     right = np.empty(normal.shape[:2])
     for i, first in enumerate(terms):
@@ -195,14 +191,15 @@ def _sums(terms: list[Image], difference: Image, weight: Image, is_good: Mask) -
         right[:, i] = _means(weighted * difference)[is_good]
         for j in range(i, _TERMS):
             normal[:, i, j] = normal[:, j, i] = _means(weighted * terms[j])[is_good]
-    return _Sums(normal, right, _means(weight * difference**2)[is_good])
+    return normal, right, _means(weight * difference**2)[is_good]
 
 
 def _solved(sums: _Sums, samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Coefficients (blocks, terms), their variances, and the mean square that is left."""
-    inverse = _inverse(sums.normal)
-    values = np.einsum("bij,bj->bi", inverse, sums.right)
-    left_over = np.maximum(sums.square - np.einsum("bi,bi->b", values, sums.right), 1e-14)
+    normal, right, square = sums
+    inverse = _inverse(normal)
+    values = np.einsum("bij,bj->bi", inverse, right)
+    left_over = np.maximum(square - np.einsum("bi,bi->b", values, right), 1e-14)
     share = left_over / np.maximum(samples - _TERMS, 2.0)
     return values, share[:, np.newaxis] * np.einsum("bii->bi", inverse), left_over
 
@@ -227,10 +224,11 @@ def _without_noise(
     shares[[1, 2], [1, 2]] = one / 2
     shares[3, 3], shares[4, 4], shares[3, 4], shares[4, 3] = 1.0, two, one, one
     noise = left_over / 4
-    clean = sums.normal - noise[:, np.newaxis, np.newaxis] * shares
-    is_clear = clean[:, 4, 4] > _CLEAR_SHARE * sums.normal[:, 4, 4]
-    clean = np.where(is_clear[:, np.newaxis, np.newaxis], clean, sums.normal)
-    right = sums.right + (noise * predicted)[:, np.newaxis] * shares[4]
+    normal, right, _ = sums
+    clean = normal - noise[:, np.newaxis, np.newaxis] * shares
+    is_clear = clean[:, 4, 4] > _CLEAR_SHARE * normal[:, 4, 4]
+    clean = np.where(is_clear[:, np.newaxis, np.newaxis], clean, normal)
+    right = right + (noise * predicted)[:, np.newaxis] * shares[4]
     inverse = _inverse(clean)
     blur = np.einsum("bj,bj->b", inverse[:, 4], right)
     variance = left_over / np.maximum(samples - _TERMS, 2.0) * np.abs(inverse[:, 4, 4])

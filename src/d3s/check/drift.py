@@ -13,7 +13,7 @@ is d∞ + K / Z. A plane is fitted to the disparity over the view, so that a wal
 square to the axis; its distance is that on the axis, from the plane of the lenses.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -168,6 +168,16 @@ def measure_drift(frames: Sequence[Blocks], rig: Rig, shape: tuple[int, int]) ->
     ]
 
 
+def _unknowns(limits: Mapping[str, float], reason: str) -> list[Quantity]:
+    return [unknown(name, limit, reason) for name, limit in limits.items()]
+
+
+def _found(limits: Mapping[str, float], values: FloatArray, sigmas: FloatArray) -> list[Quantity]:
+    """Quantities of the first so many limits."""
+    rows = zip(limits.items(), values, sigmas, strict=False)
+    return [Quantity(name, float(one), float(sigma), limit) for (name, limit), one, sigma in rows]
+
+
 def _groups(frames: Sequence[Blocks], shape: tuple[int, int]) -> FloatArray:
     """Number of the group of each block: its frame, or a ninth of it if there are few frames."""
     numbers = [np.full(one.size, float(number)) for number, one in enumerate(frames)]
@@ -192,8 +202,7 @@ def _rows(blocks: Blocks, groups: FloatArray, rig: Rig, side: float) -> list[Qua
     good = blocks.rows_sigma_px < _LARGEST_SIGMA_PX
     count = int(good.sum())
     if count < _FEWEST_BLOCKS:
-        words = _PLAIN.format(count=count, fewest=_FEWEST_BLOCKS)
-        return [unknown(name, limit, words) for name, limit in limits.items()]
+        return _unknowns(limits, _PLAIN.format(count=count, fewest=_FEWEST_BLOCKS))
     x = ((blocks.x_px - blocks.disparity_px) / side)[good]
     y = (blocks.y_px / side)[good]
     depth = blocks.vergence_dpt[good] - MIDDLE_DPT
@@ -204,16 +213,12 @@ def _rows(blocks: Blocks, groups: FloatArray, rig: Rig, side: float) -> list[Qua
     samples = Samples(np.stack(terms, axis=1), blocks.rows_px[good], sigmas, groups[good])
     fit = fit_groups(samples, prior)
     if fit is None:
-        return [unknown(name, limit, _SPREAD) for name, limit in limits.items()]
+        return _unknowns(limits, _SPREAD)
     left = np.array([_LEFT_ROWS_PX, _LEFT_SIDE_PX, _LEFT_SIDE_PX, _LEFT_TURN_PX_DPT])
     # A turn of both views by an angle moves rows by minus the angle times the disparity.
     per_dpt = rig.optics.focal_length_px * rig.optics.baseline_m
     units = np.array([1.0, 1 / side, 1 / side, -1 / per_dpt])
-    values, sigma = fit.values[:4] * units, np.hypot(fit.sigmas[:4], left) * np.abs(units)
-    return [
-        Quantity(name, float(value), float(one), limit)
-        for (name, limit), value, one in zip(limits.items(), values, sigma, strict=True)
-    ]
+    return _found(limits, fit.values[:4] * units, np.hypot(fit.sigmas[:4], left) * np.abs(units))
 
 
 _SPREAD = (
@@ -232,15 +237,9 @@ def _light(blocks: Blocks, groups: FloatArray, side: float) -> list[Quantity]:
         prior = np.full(4, np.inf)
         fit = fit_groups(Samples(terms, blocks.light, sigmas, groups), prior)
     if fit is None:
-        words = _PLAIN.format(count=blocks.size, fewest=_FEWEST_BLOCKS)
-        return [unknown(name, limit, words) for name, limit in limits.items()]
+        return _unknowns(limits, _PLAIN.format(count=blocks.size, fewest=_FEWEST_BLOCKS))
     left = np.array([_LEFT_GAIN, *[_LEFT_SHADING] * 3])
-    return [
-        Quantity(name, float(value), float(sigma), limit)
-        for (name, limit), value, sigma in zip(
-            limits.items(), fit.values, np.hypot(fit.sigmas, left), strict=True
-        )
-    ]
+    return _found(limits, fit.values, np.hypot(fit.sigmas, left))
 
 
 def _focus(blocks: Blocks, groups: FloatArray, rig: Rig) -> Quantity:
@@ -338,12 +337,7 @@ def measure_walls(walls: Sequence[Wall | None], rig: Rig) -> list[Quantity]:
     covariance = np.linalg.inv(weighted.T @ weighted)
     values = covariance @ (weighted.T @ (excess / sigmas))
     limits = {"disparity_px": DISPARITY_PX, "focal_baseline": FOCAL_BASELINE}
-    return [
-        Quantity(name, float(value), float(np.sqrt(variance)), limit)
-        for (name, limit), value, variance in zip(
-            limits.items(), values, np.diag(covariance), strict=False
-        )
-    ]
+    return _found(limits, values, np.sqrt(np.diag(covariance)))
 
 
 def checked_distances(distances_m: Sequence[float], frames: int) -> tuple[float, ...]:
