@@ -97,7 +97,7 @@ def test_rig_without_a_calibration_is_checked_and_cannot_be_mended(rig, frames):
     bare = d3s.Rig.paper_prototype()
     views = [rig.split(frame) for frame in frames]
     moved = [(left, np.roll(right, 1, axis=0)) for left, right in views]
-    report = bare.check(moved)
+    report = d3s.check(bare, moved)
     assert report["rows_px"].value == pytest.approx(1.0, abs=0.15)
     assert not report.can_mend
     with pytest.raises(InputError, match="rectified elsewhere"):
