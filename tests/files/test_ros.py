@@ -129,7 +129,7 @@ def test_depth_map_is_saved_as_a_recording(tmp_path):
     pytest.importorskip("mcap_ros2")
     rig = d3s.Rig.paper_prototype()
     pair = d3s.simulate(d3s.Plane(depth_m=1.0), rig, noise=0.01, shape=(60, 120))
-    found = d3s.estimate(pair.left, pair.right, rig)
+    found = d3s.estimate(pair.left, pair.right, rig, method="bm")
     found.save(tmp_path / "a.mcap")
     write_recording(tmp_path / "b.mcap", [(0.0, as_image(found))])
     assert (tmp_path / "a.mcap").read_bytes() == (tmp_path / "b.mcap").read_bytes()

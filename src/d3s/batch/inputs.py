@@ -9,8 +9,14 @@ from typing import NamedTuple
 from d3s.errors import D3SError, InputError
 from d3s.files.raw import path_text
 from d3s.frames import FoundFiles, FrameFiles, Refused, Source, find_frames
-from d3s.frames.sources import RECORDING_SUFFIX, VIDEO_SUFFIXES, SourceOptions, open_source
-from d3s.frames.zarr_frames import ZarrSource, is_zarr
+from d3s.frames.sources import (
+    RECORDING_SUFFIX,
+    VIDEO_SUFFIXES,
+    SourceOptions,
+    ZarrSource,
+    is_zarr,
+    open_source,
+)
 from d3s.rig import Rig
 
 

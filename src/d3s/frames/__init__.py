@@ -8,8 +8,7 @@ frame       `Frame`, `Refused`, and the protocol `Source`
 loading     `load_pair`: a pair of views from files; `FileSource`: the frames of many files
 pairing     `find_frames`: which files belong together
 video       video files
-zarr_frames frames from Zarr arrays
-sources     `open_source`: a source by a word of the command line
+sources     `open_source`: a source by a word of the command line; frames from Zarr arrays
 """
 
 from d3s.frames.frame import CameraSettings, Frame, Refused, Setting, Source

@@ -171,6 +171,37 @@ class Source(Protocol):
         """Close the source."""
 
 
+class FrameSource:
+    """Base of sources that hold nothing open: `with` works, and closing does nothing."""
+
+    def close(self) -> None:
+        """Release what the source holds open. Closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        """Return the source itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the source."""
+        self.close()
+
+
+def halves(image: Image, name: str) -> tuple[Image, Image]:
+    """Left and right half of an image with both views; `name` begins the words of an error."""
+    cols = image.shape[1]
+    if cols % 2:
+        raise InputError(
+            f"{name} has {size_words(image)}: two views side by side have an even number of "
+            "columns. Cut it to one, or give each view as a file."
+        )
+    return np.ascontiguousarray(image[:, : cols // 2]), np.ascontiguousarray(image[:, cols // 2 :])
+
+
+def size_words(image: Image) -> str:
+    """Size of an image in words."""
+    return f"{image.shape[0]} x {image.shape[1]} px (rows x columns)"
+
+
 class Setting(NamedTuple):
     """Value of a setting of a camera, and the range it can have; None if that is not known."""
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from d3s.files.depth_image import for_screens
 from d3s.files.light import LightImage, read_light
 from d3s.files.raw import WORDS, named, path_text
 from d3s.formats import MAX_PIXELS
-from d3s.frames.frame import Frame, Refused, Splitter
+from d3s.frames.frame import Frame, FrameSource, Refused, Splitter, halves, size_words
 from d3s.frames.pairing import FrameFiles
 from d3s.rig import Rig
 from d3s.rig.bayer import MONO, check_said, colours, luminance, unsaid_warning
@@ -117,7 +117,7 @@ def load_pair(
         return _two(read(left), read(right, keep_colour=False), left, right, rig)
     if side_by_side:
         found = read(left)
-        views, colour = _rectified(*_halves(left, found.image), rig), found.colour
+        views, colour = _rectified(*halves(found.image, path_text(left)), rig), found.colour
         if colour is not None:
             half = np.ascontiguousarray(colour[:, : colour.shape[1] // 2])
             colour = _rectified_colour(half, rig)
@@ -132,7 +132,7 @@ def load_pair(
     )
 
 
-class FileSource:
+class FileSource(FrameSource):
     """Frames of files, as `find_frames` pairs them: a `Source`.
 
     Parameters
@@ -188,17 +188,6 @@ class FileSource:
             except D3SError as error:
                 outcome = Refused(path_text(files.left), str(error))
             yield outcome
-
-    def close(self) -> None:
-        """Do nothing: every file is closed as soon as it is read."""
-
-    def __enter__(self) -> Self:
-        """Return the source itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the source."""
-        self.close()
 
     def _frame(self, number: int, files: FrameFiles) -> Frame:
         if files.right is None and not self._side_by_side and self._rig is None:
@@ -259,9 +248,9 @@ def _two(
     views = _rectified(first.image, second.image, rig)
     if views[0].shape != views[1].shape:
         raise InputError(
-            f"{path_text(left)} has {_size(first.image)} and {path_text(right)} has "
-            f"{_size(second.image)}: both views must have one size. Are both rectified, and of one "
-            "pair?"
+            f"{path_text(left)} has {size_words(first.image)} and {path_text(right)} has "
+            f"{size_words(second.image)}: both views must have one size. Are both rectified, and "
+            "of one pair?"
         )
     return LoadedPair(
         left=views[0],
@@ -326,16 +315,6 @@ def _levels(found: LightImage) -> NDArray[np.uint8] | None:
     return for_screens(found.colour, white=1.0 if found.curve == "srgb" else None)
 
 
-def _halves(path: _Path, image: Image) -> tuple[Image, Image]:
-    cols = image.shape[1]
-    if cols % 2:
-        raise InputError(
-            f"{path_text(path)} has {_size(image)}: two views side by side have an even number of "
-            "columns. Cut it to one, or give each view as a file."
-        )
-    return np.ascontiguousarray(image[:, : cols // 2]), np.ascontiguousarray(image[:, cols // 2 :])
-
-
 def _raw(
     path: _Path,
     rig: Splitter | None,
@@ -385,7 +364,3 @@ def _split_colour(found: _Read, rig: Splitter, own: str | None) -> NDArray[np.ui
     views = [mono.split(found.colour[:, :, i], bayer=MONO)[0] for i in range(3)]
     levels: NDArray[np.uint8] = np.rint(255 * np.clip(np.nan_to_num(views), 0, 1)).astype(np.uint8)
     return np.ascontiguousarray(levels.transpose(1, 2, 0))
-
-
-def _size(image: Image) -> str:
-    return f"{image.shape[0]} x {image.shape[1]} px (rows x columns)"

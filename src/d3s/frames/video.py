@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.files.light import light_of, samples_of
 from d3s.files.raw import path_text
-from d3s.frames.frame import Frame, Refused
+from d3s.frames.frame import Frame, FrameSource, Refused, halves
 from d3s.rig import Rig
 
 _GREY_FORMATS = (b"Y800", b"Y1\x00\x10")  # as ffmpeg calls 8 and 16 bits of grey
@@ -47,17 +47,11 @@ class ImageMaker:
         remarks = (*known.pop("remarks", ()), *([f"It is {found.words}"] if found.words else []))
         if not self._into_views:
             return Frame(raw=found.grey, remarks=remarks, **known)
-        cols = found.grey.shape[1]
-        if cols % 2:
-            raise InputError(
-                f"an image has {cols} columns: two views side by side have an even number of them."
-            )
-        left, right = np.split(found.grey, 2, axis=1)
-        views = np.ascontiguousarray(left), np.ascontiguousarray(right)
+        views = halves(found.grey, "an image")
         return Frame(views=views, remarks=remarks, **known)
 
 
-class VideoSource:
+class VideoSource(FrameSource):
     """Frames of a video file: a `Source`."""
 
     def __init__(
@@ -124,14 +118,6 @@ class VideoSource:
     def close(self) -> None:
         """Close the file. Closing twice is fine."""
         self._capture.release()
-
-    def __enter__(self) -> Self:
-        """Return the source itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file."""
-        self.close()
 
 
 def _letters(code: float) -> bytes:
