@@ -181,7 +181,17 @@ def test_the_protocols_of_the_paper(monkeypatch):
 def test_a_raw_frame_of_a_colour_sensor():
     rig = Rig.paper_prototype()
     rig.replace(optics=rig.optics.replace(baseline_m=0.4e-3)).save("small.toml")  # 200 px
-    size = ("--raw", "--depth", "1.0", "--texture", "noise", "--rig", "small.toml")
+    size = (
+        "--raw",
+        "--depth",
+        "1.0",
+        "--texture",
+        "noise",
+        "--contrast",
+        "0.2",
+        "--rig",
+        "small.toml",
+    )
     colours = ("--bayer", "grbg", "--channel-shares", "0.5,1,0.25", "--colour", "0.5")
     done(*size, *colours, "--shape", "240x400")
     assert sorted(contents("out")) == ["raw.png", "recipe.toml", "truth.npz"]
