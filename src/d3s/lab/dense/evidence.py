@@ -83,28 +83,16 @@ def cells_of(depth_map: DepthMap, is_measured: Mask) -> Cells:
     return Cells(smaller, whole)
 
 
-class EvidenceFeature(IntEnum):
-    """Features of `EvidenceModel`, in the order of the coefficients."""
-
-    CONSTANT = 0
-    CONFIDENCE = 1
-    CARRIED = 2
-    NEARBY = 3
-    SIGMA = 4
-    AROUND = 5
-    FRAME = 6
-    FINE_TEXTURE = 7  # and six more, in the order of `TextureFeature`
-    TEXTURE = 8
-    BROAD_TEXTURE = 9
-    ASIDE = 10
-    FAR_ASIDE = 11
-    OVER_NOISE = 12
-    STRONG_EDGE = 13
-    ONE_SIDED = 14
-    ONE_SIDED_BESIDE = 15
-    TEXTURE_INWARD = 16
-    TEXTURE_INWARD_BESIDE = 17
-    FAR_TEXTURE_INWARD = 18
+EvidenceFeature = IntEnum(
+    "EvidenceFeature",
+    "CONSTANT CONFIDENCE CARRIED NEARBY SIGMA AROUND FRAME FINE_TEXTURE TEXTURE BROAD_TEXTURE "
+    "ASIDE FAR_ASIDE OVER_NOISE STRONG_EDGE ONE_SIDED ONE_SIDED_BESIDE TEXTURE_INWARD "
+    "TEXTURE_INWARD_BESIDE FAR_TEXTURE_INWARD",
+    module=__name__,
+    start=0,
+)
+"""Features of `EvidenceModel`, in the order of the coefficients; from FINE_TEXTURE on seven of
+`TextureFeature`, in its order."""
 
 
 EVIDENCE_FEATURES = tuple(
