@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d3s.errors import OutputError, SceneError
@@ -121,6 +121,7 @@ def recipes(draw):
     return Recipe(**values)
 
 
+@settings(max_examples=40)
 @given(recipe=recipes())
 def test_a_recipe_comes_back_from_its_file(recipe, tmp_path_factory):
     assert reloaded(recipe, tmp_path_factory.getbasetemp()) == recipe
