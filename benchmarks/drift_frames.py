@@ -16,8 +16,8 @@ import d3s
 from d3s.check.mend import mended
 from d3s.files.arrays import read_npz, write_npz
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
+from d3s.lab.evaluate.cameras import part_of_sensor, raw_frame, rig_of_part, typical_rig
 from d3s.lab.evaluate.rooms import RoomSweep
-from d3s.lab.evaluate.typical_camera import part_of_sensor, raw_frame, rig_of_part, typical_rig
 from d3s.lab.rooms.store import load_or_render
 from d3s.types import Image
 

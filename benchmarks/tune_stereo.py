@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/tune_stereo.py FOLDER METHOD FIELD=VALUE,VALUE,... ... [--rounds=1]
 
 FOLDER is as for `d3s evaluate stereo`, and METHOD too: `sgbm:p2=400` starts from this value, and
-from `STEREO_OPTIONS` of `d3s.lab.evaluate.stereo.settings` in other fields. Values are JSON, or
+from `STEREO_OPTIONS` of `d3s.lab.evaluate.stereo.evaluation` in other fields. Values are JSON, or
 words. Each field keeps its best value. The objective is the mean of the logs of the share of errors
 above 1 px at densities of 50, 70 and 80 %, the mean over the scenes. Prints every setting
 with these shares.

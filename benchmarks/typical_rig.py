@@ -11,8 +11,7 @@ from pathlib import Path
 
 import d3s
 from d3s.files import write_image
-from d3s.lab.evaluate.tuned_twin import BOARD, TUNED_RIG, tuned_twin
-from d3s.lab.evaluate.typical_camera import LENS_SEED, TYPICAL_RIG, raw_frame
+from d3s.lab.evaluate.cameras import BOARD, LENS_SEED, TUNED_RIG, TYPICAL_RIG, raw_frame, tuned_twin
 from d3s.lab.twin.sequence import even_distances_m
 
 FOLDER = Path("captures") / "typical_rig"

@@ -12,9 +12,9 @@ import numpy as np
 
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import estimate_quietly
+from d3s.lab.evaluate.cameras import tuned_rig
 from d3s.lab.evaluate.metrics import Score, score
 from d3s.lab.evaluate.truth import Truth, truth_of
-from d3s.lab.evaluate.tuned_twin import tuned_rig
 from d3s.lab.twin.masks import Coverage, draw_mask
 from d3s.lab.twin.pair import Pair, simulate
 from d3s.lab.twin.scenes import Layer, Layered
@@ -59,15 +59,7 @@ class Demo:
 def run_demo(
     shape: tuple[int, int] = SHAPE, *, on_step: Callable[[str], None] | None = None
 ) -> Demo:
-    """Simulate the snapshot and estimate its depth by each method.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of a view.
-    on_step
-        Called with a sentence before each step.
-    """
+    """Simulate the snapshot and estimate its depth by each method."""
     say = on_step or (lambda _: None)
     rig = Rig.paper_prototype()
     with _compiling():

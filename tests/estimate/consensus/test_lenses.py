@@ -17,7 +17,7 @@ from d3s.estimate.consensus.lenses import (
 from d3s.estimate.consensus.method import estimate_consensus
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.lens_field import COMA_GAIN, lens_field
-from d3s.lab.evaluate.tuned_twin import TUNED_RIG
+from d3s.lab.evaluate.cameras import TUNED_RIG
 from d3s.rig import LensMaps
 from d3s.rig.calibration import LEAST_SIGMA_PX
 from lens_pairs import ACHROMAT, lens_pair

@@ -8,7 +8,7 @@ from d3s.estimate.consensus.method import estimate_consensus
 from d3s.estimate.consensus.noise import removed_noise
 from d3s.estimate.consensus.prefilter import noise_passed, smoothed
 from d3s.estimate.consensus.reference import reference_consensus
-from d3s.lab.evaluate.tuned_twin import TUNED_RIG
+from d3s.lab.evaluate.cameras import TUNED_RIG
 
 TUNED = d3s.Rig.load(TUNED_RIG)
 NOISE = 0.02

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.estimate import Flag
-from d3s.lab.evaluate import background_beside, fattening_of
+from d3s.lab.evaluate.metrics import background_beside, fattening_of
 from d3s.rig import Rig
 
 OPTICS = Rig.paper_prototype().optics

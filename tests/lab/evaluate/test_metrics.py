@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from d3s.lab.evaluate import duel, score, working_range_m
-from d3s.lab.evaluate.metrics import finite_mean, finite_median, pooled, worst
+from d3s.calibrate.validation import working_range_m
+from d3s.lab.evaluate import score
+from d3s.lab.evaluate.metrics import duel, finite_mean, finite_median, pooled, worst
 from d3s.lab.evaluate.table import error_m
 
 NAN = float("nan")

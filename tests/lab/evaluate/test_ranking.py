@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import InputError
-from d3s.lab.evaluate import coverage, rank, ranked_errors_m, threshold_curve
-from d3s.lab.evaluate.ranking import trust_order
+from d3s.lab.evaluate.metrics import coverage, rank, ranked_errors_m, threshold_curve, trust_order
 
 NAN = np.nan
 

@@ -13,9 +13,15 @@ from d3s.estimate import DepthMap, Options
 from d3s.lab.evaluate import evaluate_stereo
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.stereo import write_stereo
-from d3s.lab.evaluate.stereo.evaluation import checked_lights, stereo_tasks
+from d3s.lab.evaluate.stereo.evaluation import (
+    STEREO_OPTIONS,
+    at_levels,
+    checked_lights,
+    for_stereo,
+    over_range,
+    stereo_tasks,
+)
 from d3s.lab.evaluate.stereo.folders import find_scenes
-from d3s.lab.evaluate.stereo.light import Light
 from d3s.lab.evaluate.stereo.measures import (
     Matches,
     curve_rows,
@@ -23,8 +29,7 @@ from d3s.lab.evaluate.stereo.measures import (
     matches_of,
     stereo_score,
 )
-from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, read_scene
-from d3s.lab.evaluate.stereo.settings import STEREO_OPTIONS, at_levels, for_stereo, over_range
+from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, Light, read_scene
 from d3s.lab.peers.opencv import SgbmOptions
 from d3s.rig import Rig
 from pages import DOCS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.lab.evaluate.tuned_twin import FAR_M, NEAR_M, tuned_rig, tuned_twin
+from d3s.lab.evaluate.cameras import FAR_M, NEAR_M, tuned_rig, tuned_twin
 from d3s.lab.reproduce.protocol import TUNED, consecutive
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)

@@ -6,9 +6,7 @@ import pytest
 import d3s
 from d3s.errors import InputError, SceneError
 from d3s.lab.evaluate import PlaneSweep, Program, SceneSweep, compare, evaluate_planes
-from d3s.lab.evaluate.league import SIDES, SIDES_FROM_PX
-from d3s.lab.evaluate.league_tables import TYPICAL_MARKS, league_files, league_texts, marks_of
-from d3s.lab.evaluate.typical_camera import (
+from d3s.lab.evaluate.cameras import (
     LENS_SEED,
     SENSOR_LAYOUT,
     hidden_from_right,
@@ -18,6 +16,8 @@ from d3s.lab.evaluate.typical_camera import (
     typical_pair,
     typical_rig,
 )
+from d3s.lab.evaluate.league import SIDES, SIDES_FROM_PX
+from d3s.lab.evaluate.league_tables import TYPICAL_MARKS, league_files, league_texts, marks_of
 
 SHAPE = (93, 220)
 PLANE = d3s.Plane(depth_m=0.6, texture="gravel")

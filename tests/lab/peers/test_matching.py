@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.estimate import Options
-from d3s.lab.evaluate.tuned_twin import tuned_rig
+from d3s.lab.evaluate.cameras import tuned_rig
 from d3s.lab.peers.common import MethodCall
 from d3s.lab.peers.matching import (
     DisparityGrid,

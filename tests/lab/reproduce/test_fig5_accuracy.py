@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, SweepTable
-from d3s.lab.evaluate.tuned_twin import BOARD
+from d3s.lab.evaluate.cameras import BOARD
 from d3s.lab.reproduce import fig5_accuracy, fig5_measurements
 from d3s.lab.reproduce.fig1b_working_range import measured_ranges
 from d3s.lab.reproduce.fig5_accuracy import make_accuracy

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.lab.evaluate import Contender, SceneSweep
-from d3s.lab.evaluate.tuned_twin import tuned_twin
+from d3s.lab.evaluate.cameras import tuned_twin
 from d3s.lab.reproduce import fig_s5_synthetic_scenes
 from d3s.lab.reproduce.fig_s5_synthetic_scenes import make_synthetic, scene_sweep
 from d3s.lab.reproduce.item import Context

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.baselines import BaselineSet, ChosenBaselines
-from d3s.lab.evaluate.tuned_twin import tuned_twin
+from d3s.lab.evaluate.cameras import tuned_twin
 from d3s.lab.reproduce.eq_s11_baselines import baselines_of, printed_cost_m
 from d3s.lab.reproduce.fig1b_working_range import make_teaser, measured_ranges, teaser_of
 from d3s.lab.reproduce.fig3b_consensus_plane import consensus_plane_of

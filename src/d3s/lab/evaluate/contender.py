@@ -7,7 +7,7 @@ from typing import Any, Self
 from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.methods import checked_options, estimate_quietly, parse_method
-from d3s.lab.evaluate.ranking import Key
+from d3s.lab.evaluate.metrics import Key
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -28,11 +28,6 @@ class Contender:
         """Parse NAME or NAME:FIELD=VALUE:..., which also becomes the name in tables.
 
         A value is JSON (a number, true, [0.3, 2.0]); other text is a string.
-
-        Raises
-        ------
-        InputError
-            When an option has no value. Whether there is such a method is not checked here.
         """
         method, options = parse_method(text)
         return cls(method=method, options=options or None, label=text)
@@ -48,13 +43,7 @@ class Contender:
         return self.method in RIVALS
 
     def checked_options(self) -> Options:
-        """Options of the class that the method takes.
-
-        Raises
-        ------
-        InputError, OptionsError
-            When there is no such method, or it has no such option.
-        """
+        """Options of the class that the method takes."""
         return checked_options(self.method, self.options)
 
     @property
@@ -89,26 +78,12 @@ class Contender:
         return cls(method=table["method"], options=table["options"], label=table["name"])
 
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
-        """Estimate the depth of a pair.
-
-        Parameters
-        ----------
-        left, right
-            Views, (rows, cols).
-        rig
-            The camera.
-        """
+        """Estimate the depth of a pair."""
         return estimate_quietly(left, right, rig, method=self.method, options=self.options)
 
 
 def as_contenders(methods: str | Contender | Sequence[str | Contender]) -> tuple[Contender, ...]:
-    """Return contenders from methods as text, with their options checked.
-
-    Raises
-    ------
-    InputError, OptionsError
-        When a method or an option is unknown, or two contenders have the same name.
-    """
+    """Return contenders from methods as text, with their options checked."""
     given = (methods,) if isinstance(methods, str | Contender) else methods
     contenders = tuple(
         one if isinstance(one, Contender) else Contender.parse(str(one)) for one in given

@@ -97,21 +97,8 @@ def run_evaluation(
 ) -> SweepResults:
     """Evaluate every method on every pair of a sweep, all on the same images.
 
-    Parameters
-    ----------
-    evaluation
-        The kind of evaluation.
-    sweep
-        Which pairs; the defaults of the evaluation if left out.
-    settings
-        Further arguments of `evaluation.measure`; values that JSON can hold.
-    methods, rig, workers, folder, progress
-        As for `d3s.lab.evaluate.evaluate_planes`.
-
-    Raises
-    ------
-    InputError, OptionsError, SceneError
-        When a method, an option or a scene is unknown or wrong, before anything is rendered.
+    `settings` are further arguments of `evaluation.measure`, values that JSON can hold. The others
+    are as for `evaluate_planes`; what is wrong is refused before anything is rendered.
     """
     contenders = as_contenders(methods)
     sweep = sweep or evaluation.sweep()
@@ -144,14 +131,8 @@ def pair_tasks(
 ) -> list[Task]:
     """Return a task for each pair of a sweep.
 
-    Parameters
-    ----------
-    name
-        Name of the measurement in the digest of a kept result.
-    measure
-        Makes the rows of one pair. A function of a module: worker processes import it.
-    sweep, rig, contenders, settings
-        As for `run_evaluation`.
+    `measure` is a function of a module: worker processes import it. `name` is in the digest of a
+    kept result.
     """
     common = {
         "work": name,
@@ -194,26 +175,7 @@ def result_files(evaluation: Evaluation, folder: str | os.PathLike[str]) -> dict
 def write_results(
     results: SweepResults, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write all rows as CSV, and the parameters and the summary as JSON.
-
-    Parameters
-    ----------
-    results
-        Results of one evaluation.
-    folder
-        Folder for the files; made if it does not exist.
-    overwrite
-        Whether existing files may be replaced.
-
-    Returns
-    -------
-    The files, as `result_files` names them.
-
-    Raises
-    ------
-    OutputError
-        When a file cannot be written, or exists and `overwrite` is not set.
-    """
+    """Write all rows as CSV, and the parameters and the summary as JSON."""
     parameters = sweep_parameters(results.sweep, results.rig, results.contenders)
     document = {
         "parameters": {**parameters, **results.settings},
@@ -230,13 +192,7 @@ def write_results(
 
 
 def sweep_parameters(sweep: Sweep, rig: Rig, contenders: Sequence[Contender]) -> dict[str, Any]:
-    """Return everything that decides the figures of a sweep, as JSON can hold it.
-
-    Parameters
-    ----------
-    sweep, rig, contenders
-        Pairs, camera and methods.
-    """
+    """Return everything that decides the figures of a sweep, as JSON can hold it."""
     return {
         **common_parameters(rig),
         "sweep": sweep.model_dump(mode="json"),
@@ -256,13 +212,7 @@ def common_parameters(rig: Rig) -> dict[str, Any]:
 
 
 def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write several files, or none of them if one exists and `overwrite` is not set.
-
-    Raises
-    ------
-    OutputError
-        Naming the file that exists, or that cannot be written.
-    """
+    """Write several files, or none of them if one exists and `overwrite` is not set."""
     if not overwrite:
         check_absent(*texts)
     for path, text in texts.items():
@@ -271,13 +221,7 @@ def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
 
 
 def check_absent(*paths: Path) -> None:
-    """Refuse to go on if one of these files exists.
-
-    Raises
-    ------
-    OutputError
-        Naming the file that exists.
-    """
+    """Refuse to go on if one of these files exists."""
     for path in paths:
         if os.path.lexists(path):
             raise OutputError(

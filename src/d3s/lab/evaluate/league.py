@@ -26,14 +26,25 @@ import numpy as np
 
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import methods
+from d3s.lab.evaluate.cameras import Lens, tuned_rig, typical_rig
 from d3s.lab.evaluate.contender import Contender, as_contenders
 from d3s.lab.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
-from d3s.lab.evaluate.fattening import SHARES_BESIDE, background_beside, fattening_of
-from d3s.lab.evaluate.metrics import BAD_M, count_pixels, depth_errors_m, mean_or_nan, median_or_nan
+from d3s.lab.evaluate.metrics import (
+    BAD_M,
+    background_beside,
+    count_pixels,
+    coverage,
+    depth_errors_m,
+    fattening_of,
+    mean_or_nan,
+    median_or_nan,
+    trust,
+    trust_order,
+)
 from d3s.lab.evaluate.planes import BEYOND_M
-from d3s.lab.evaluate.ranking import coverage, trust, trust_order
 from d3s.lab.evaluate.sweep import PlaneSweep, SceneSweep, Sweep, Trial
 from d3s.lab.evaluate.table import (
+    SHARES_BESIDE,
     Figure,
     Row,
     SweepTable,
@@ -44,8 +55,6 @@ from d3s.lab.evaluate.table import (
     summarise,
 )
 from d3s.lab.evaluate.truth import Truth, within_frames
-from d3s.lab.evaluate.tuned_twin import tuned_rig
-from d3s.lab.evaluate.typical_camera import Lens, typical_rig
 from d3s.lab.twin.sequence import even_distances_m
 from d3s.rig import Rig
 from d3s.tasks import Workers, results
@@ -112,11 +121,6 @@ class Program:
         """Return the program for the camera with typical lenses: every second depth of `full`.
 
         Planes and scenes are in the middle of the field; further planes are judged at its sides.
-
-        Parameters
-        ----------
-        quick
-            Whether to use few depths, textures and scenes.
         """
         planes = PlaneSweep(
             depths_m=even_distances_m(0.25, 2.0, 6),
@@ -242,7 +246,7 @@ def compare(
         Which planes and scenes; `Program.full` if left out.
     rig
         The camera; `default_rig` if left out. With typical lenses, a rig that was calibrated for
-        frames of `d3s.lab.evaluate.typical_camera`.
+        frames of `d3s.lab.evaluate.cameras`.
     workers, folder, progress
         As for `evaluate_planes`.
 

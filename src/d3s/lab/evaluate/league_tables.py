@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from d3s.errors import InputError
+from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.evaluate.evaluation import common_parameters, write_texts
 from d3s.lab.evaluate.league import OF_TRUST, SHARES, League, Section, Standing
 from d3s.lab.evaluate.table import Row, csv_text, for_json
-from d3s.lab.evaluate.typical_camera import Lens
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
 Marks = tuple[str, str]
@@ -60,26 +60,7 @@ def league_files(folder: str | os.PathLike[str], lens: Lens = "perfect") -> dict
 def write_league(
     league: League, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write the standings and all pairs as CSV, and the parameters and the standings as JSON.
-
-    Parameters
-    ----------
-    league
-        The league.
-    folder
-        Folder for the files; made if it does not exist.
-    overwrite
-        Whether existing files may be replaced.
-
-    Returns
-    -------
-    The files, as `league_files` names them, without the chart.
-
-    Raises
-    ------
-    OutputError
-        When a file cannot be written, or exists and `overwrite` is not set.
-    """
+    """Write the standings and all pairs as CSV, and the parameters and the standings as JSON."""
     texts = {
         "standings": csv_text(_standing_rows(league.sections())),
         "pairs": csv_text([{name: row[name] for name in _PAIR_COLUMNS} for row in league.rows]),
@@ -310,22 +291,7 @@ def _common_column(section: Section) -> Column:
 
 
 def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[str]) -> str:
-    """Return a page with the league between its marks, in place of an earlier league.
-
-    Parameters
-    ----------
-    page
-        Text of the page.
-    texts
-        Text for each pair of marks; marks that the page does not have are skipped.
-    name
-        Name of the page in the error message.
-
-    Raises
-    ------
-    InputError
-        When the page has none of the marks.
-    """
+    """Return a page with the league between its marks, in place of an earlier league."""
     made, places = page, 0
     for (begin, end), text in texts.items():
         before, found, rest = made.partition(begin)

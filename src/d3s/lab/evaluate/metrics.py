@@ -1,13 +1,18 @@
-"""Figures of a depth map against the truth, and means over several pairs."""
+"""Figures of a depth map against the truth: errors, trust in sigma and confidence, fattening."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from d3s.estimate import DepthMap
-from d3s.lab.evaluate.truth import Truth
+from d3s.errors import InputError
+from d3s.estimate import DepthMap, Flag
+from d3s.lab.evaluate.truth import JUMP_PX, Truth
+from d3s.record import short_repr
+from d3s.rig import Optics
 from d3s.types import FloatArray, Mask
 
 BAD_M = 0.02
@@ -91,13 +96,7 @@ def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Scor
 
 
 def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
-    """Compare two depth maps with the truth on the judged pixels that both retained.
-
-    Parameters
-    ----------
-    depth_map, rival, truth
-        Of the same pair.
-    """
+    """Compare two depth maps with the truth on the judged pixels that both retained."""
     common = truth.judged & depth_map.valid & rival.valid
     own, other = (
         mean_or_nan(np.abs(depth_errors_m(one, truth, common))) for one in (depth_map, rival)
@@ -106,15 +105,7 @@ def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
 
 
 def depth_errors_m(depth_map: DepthMap, truth: Truth, where: Mask) -> FloatArray:
-    """Depth less truth in metres on some pixels, (pixels,).
-
-    Parameters
-    ----------
-    depth_map, truth
-        Of the same pair.
-    where
-        Mask, (rows, cols).
-    """
+    """Depth less truth in metres on some pixels, (pixels,)."""
     return np.asarray(depth_map.depth_m[where] - truth.depth_m[where], dtype=np.float64)
 
 
@@ -162,3 +153,239 @@ def mean_or_nan(values: FloatArray | Mask) -> float:
 def median_or_nan(values: FloatArray) -> float:
     """Median; NaN if there are no values."""
     return float(np.median(values)) if values.size else float("nan")
+
+
+Key = Literal["confidence", "sigma_m"]
+"""Quantity by which pixels are ranked: the highest confidence first, or the lowest sigma."""
+
+DECILES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtThreshold:
+    """Errors of the pixels that pass one threshold of confidence or sigma."""
+
+    threshold: float
+    retained: int  # number of judged pixels that pass
+    density: float  # retained textured pixels over textured ones, as in `Score`
+    mae_m: float
+    median_m: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Sparsification of errors in order of trust (Ilg et al., ECCV 2018); NaN without errors.
+
+    The least trusted pixels are dropped one after the other, and the mean error of the others
+    falls. An oracle drops the largest errors first.
+    """
+
+    ause_m: float  # area between the mean error and that of the oracle, over the share kept
+    gain: float  # improvement over a random order, as a share of the improvement of the oracle
+    deciles_m: tuple[float, ...]  # mean error of each tenth, the most trusted first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trust:
+    """Trust in the sigma and the confidence of a depth map, over some pixels."""
+
+    sigma_ause_m: float
+    sigma_gain: float
+    confidence_ause_m: float
+    confidence_gain: float
+    coverage_2: float  # share of the errors below 2 sigma; 0.954 for Gaussian errors
+    coverage_3: float  # share of the errors below 3 sigma; 0.997 for Gaussian errors
+
+
+def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Trust:
+    """Measure the trust in a depth map."""
+    part = truth if region is None else replace(truth, judged=truth.judged & region)
+    sigma, confidence = (
+        rank(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
+    )
+    two, three = coverage(depth_map, part, (2.0, 3.0))
+    return Trust(
+        sigma_ause_m=sigma.ause_m,
+        sigma_gain=sigma.gain,
+        confidence_ause_m=confidence.ause_m,
+        confidence_gain=confidence.gain,
+        coverage_2=two,
+        coverage_3=three,
+    )
+
+
+def threshold_curve(
+    depth_map: DepthMap, truth: Truth, thresholds: Sequence[float], *, by: Key = "confidence"
+) -> tuple[AtThreshold, ...]:
+    """Error and density of the pixels that pass each threshold.
+
+    Pixels that the filter of the method dropped stay dropped: switch that filter off to see all.
+
+    `thresholds` are the least confidence, or the largest sigma in metres.
+    """
+    kept = depth_map.valid & truth.judged
+    textured = truth.textured
+    error_m = np.abs(depth_map.depth_m - truth.depth_m)
+    return tuple(
+        _at(threshold, kept & _passes(depth_map, threshold, by), textured, error_m)
+        for threshold in thresholds
+    )
+
+
+def _passes(depth_map: DepthMap, threshold: float, by: Key) -> Mask:
+    if by == "confidence":
+        return np.asarray(depth_map.confidence >= threshold)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(depth_map.sigma_m <= threshold)
+
+
+def _at(threshold: float, kept: Mask, textured: Mask, error_m: FloatArray) -> AtThreshold:
+    errors = error_m[kept]
+    return AtThreshold(
+        threshold=float(threshold),
+        retained=int(errors.size),
+        density=ratio(count_pixels(kept & textured), count_pixels(textured)),
+        mae_m=mean_or_nan(errors),
+        median_m=median_or_nan(errors),
+    )
+
+
+def ranked_errors_m(depth_map: DepthMap, truth: Truth, by: Key = "sigma_m") -> FloatArray:
+    """Absolute errors of the retained judged pixels, the most trusted pixel first."""
+    kept = depth_map.valid & truth.judged
+    errors = np.abs(depth_errors_m(depth_map, truth, kept))
+    return errors[trust_order(trust(depth_map, by)[kept])]
+
+
+def trust(depth_map: DepthMap, by: Key) -> FloatArray:
+    """Trust in each pixel, (rows, cols): its confidence, or its negative sigma."""
+    if by == "confidence":
+        return depth_map.confidence.astype(np.float64)
+    if by == "sigma_m":
+        return -depth_map.sigma_m.astype(np.float64)
+    raise InputError(f"by={short_repr(by)} must be 'confidence' or 'sigma_m'.")
+
+
+def trust_order(*keys: FloatArray) -> NDArray[np.intp]:
+    """Indices from the highest to the lowest first key, ties by the next key.
+
+    Remaining ties are in a random order, the same at every call: a method that trusts all pixels
+    equally gets the figures of a random choice, not those of a corner of the frame.
+    """
+    chance = np.random.default_rng(0).permutation(keys[0].size)
+    order = np.lexsort([-key.ravel()[chance] for key in reversed(keys)])
+    return np.asarray(chance[order])
+
+
+def rank(errors_m: FloatArray) -> Ranking:
+    """Sparsification of absolute errors that are in order of trust, the most trusted first."""
+    errors = np.asarray(errors_m, dtype=np.float64)
+    if errors.size == 0:
+        return Ranking(ause_m=float("nan"), gain=float("nan"), deciles_m=(float("nan"),) * DECILES)
+    own, oracle = _area(errors), _area(np.sort(errors))
+    random = float(errors.mean())
+    return Ranking(
+        ause_m=own - oracle,
+        gain=(random - own) / (random - oracle) if random > oracle else float("nan"),
+        deciles_m=tuple(mean_or_nan(part) for part in np.array_split(errors, DECILES)),
+    )
+
+
+def _area(errors: FloatArray) -> float:
+    """Area under the mean of the first errors, over their share of all errors."""
+    return float((np.cumsum(errors) / np.arange(1, errors.size + 1)).mean())
+
+
+def coverage(
+    depth_map: DepthMap, truth: Truth, sigmas: Sequence[float] = (1.0, 2.0, 3.0)
+) -> tuple[float, ...]:
+    """Share of the retained judged pixels with an error below each multiple of sigma.
+
+    0.683, 0.954 and 0.997 for 1, 2 and 3 sigma, if errors are Gaussian and sigma is true.
+    """
+    kept = depth_map.valid & truth.judged
+    size, sigma = np.abs(depth_errors_m(depth_map, truth, kept)), depth_map.sigma_m[kept]
+    return tuple(mean_or_nan(size < factor * sigma) for factor in sigmas)
+
+
+REACH_PX = 25
+"""Pixels within this distance of an object that stands before them count as background beside it.
+
+About half of the widest window of `joint`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Beside:
+    """Background beside objects, from the true disparity; arrays are (rows, cols)."""
+
+    mask: Mask  # background within `REACH_PX` of an object
+    disparity_px: FloatArray  # of the background
+    object_px: FloatArray  # disparity of the nearest object
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fattening:
+    """Numbers of judged pixels of the background beside objects, also outside the texture."""
+
+    beside: int  # all that both views show
+    beside_retained: int  # those that have a depth
+    beside_carried: int  # those that have a depth with the flag CARRIED
+    fattened: int  # depth nearer to that of the object, in disparity
+    fattened_unflagged: int  # of these, those without the flag CARRIED
+
+
+def background_beside(truth: Truth, optics: Optics, reach_px: float = REACH_PX) -> Beside:
+    """Find the background beside objects.
+
+    The near side of each jump of disparity is the outline of an object. A pixel belongs to the
+    background of the nearest outline if it is farther away by more than half the jump.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    disparity_px = optics.disparity_px(truth.depth_m)
+    jump_px = _jump_to_background(disparity_px)
+    is_outline = jump_px > 0
+    if not is_outline.any():
+        return Beside(mask=is_outline, disparity_px=disparity_px, object_px=disparity_px)
+    distance_px, (row, col) = distance_transform_edt(~is_outline, return_indices=True)
+    object_px = disparity_px[row, col]
+    is_behind = disparity_px < object_px - jump_px[row, col] / 2
+    return Beside(
+        mask=(distance_px <= reach_px) & is_behind & truth.visible,
+        disparity_px=disparity_px,
+        object_px=object_px,
+    )
+
+
+def _jump_to_background(disparity_px: FloatArray) -> FloatArray:
+    """Largest fall of disparity to a neighbour, (rows, cols); 0 where it is no jump."""
+    jump_px = np.zeros(disparity_px.shape)
+    down, across = np.diff(disparity_px, axis=0), np.diff(disparity_px, axis=1)
+    for side, fall in (
+        (jump_px[:-1], -down),
+        (jump_px[1:], down),
+        (jump_px[:, :-1], -across),
+        (jump_px[:, 1:], across),
+    ):
+        np.maximum(side, np.where(fall > JUMP_PX, fall, 0.0), out=side)
+    return jump_px
+
+
+def fattening_of(
+    depth_map: DepthMap, truth: Truth, beside: Beside, region: Mask | None = None
+) -> Fattening:
+    """Count the background beside objects that has the depth of the object."""
+    judged = truth.judged & beside.mask
+    judged = judged if region is None else judged & region
+    kept = judged & depth_map.valid
+    found_px = depth_map.rig.optics.disparity_px(depth_map.depth_m[kept].astype(np.float64))
+    to_object = np.abs(found_px - beside.object_px[kept])
+    is_fattened = to_object < np.abs(found_px - beside.disparity_px[kept])
+    is_carried = (depth_map.flags[kept] & np.uint16(Flag.CARRIED)) != 0
+    return Fattening(
+        beside=count_pixels(judged),
+        beside_retained=count_pixels(kept),
+        beside_carried=count_pixels(is_carried),
+        fattened=count_pixels(is_fattened),
+        fattened_unflagged=count_pixels(is_fattened & ~is_carried),
+    )

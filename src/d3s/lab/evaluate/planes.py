@@ -10,9 +10,8 @@ import numpy as np
 from d3s.calibrate.validation import ACCURATE_M
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
-from d3s.lab.evaluate.metrics import finite_median, ratio, score
+from d3s.lab.evaluate.metrics import finite_median, ratio, score, trust_of
 from d3s.lab.evaluate.quality import plane_quality
-from d3s.lab.evaluate.ranking import trust_of
 from d3s.lab.evaluate.sweep import PlaneSweep, Trial
 from d3s.lab.evaluate.table import (
     Figure,

@@ -92,13 +92,7 @@ class FittedPlane(NamedTuple):
 
 
 def central_region(shape: tuple[int, int], share: float) -> Mask:
-    """Mask of the middle of a frame, with a share of its height and of its width.
-
-    Raises
-    ------
-    InputError
-        When the share is not above 0 and at most 1.
-    """
+    """Mask of the middle of a frame, with a share of its height and of its width."""
     if not 0 < share <= 1:
         raise InputError(
             f"share={short_repr(share)} must be above 0, up to 1: the part of each side."
@@ -146,13 +140,7 @@ def plane_quality(
 
 
 def temporal_noise(depth_maps: Sequence[DepthMap], region: Mask | None = None) -> TemporalNoise:
-    """Compute the temporal noise over frames of a scene in which nothing moves.
-
-    Raises
-    ------
-    InputError
-        When there are fewer than two frames, or they are not of one size.
-    """
+    """Compute the temporal noise over frames of a scene in which nothing moves."""
     if len(depth_maps) < 2 or len({one.depth_m.shape for one in depth_maps}) != 1:
         raise InputError(
             f"depth_maps has {len(depth_maps)} frames: there must be at least two, of one size."
@@ -254,38 +242,7 @@ def simulated_frames(
     seed: int = 0,
     rig: Rig | None = None,
 ) -> dict[str, list[DepthMap]]:
-    """Simulate frames of a plane that differ only in their noise, and estimate their depth.
-
-    Parameters
-    ----------
-    contenders
-        Methods.
-    distance_m
-        Distance of the plane.
-    texture
-        Pattern of the plane.
-    frames
-        Number of frames, from 2 to 1000.
-    noise
-        Standard deviation of the noise, of full scale.
-    shape
-        Rows and columns of a view.
-    seed
-        Seed of the texture and of the noise.
-    rig
-        The camera; the paper's prototype if left out.
-
-    Returns
-    -------
-    Depth maps of all frames by each contender, by name.
-
-    Raises
-    ------
-    InputError
-        When there are fewer than two frames, or more than a thousand.
-    SceneError, OptionsError
-        When there cannot be such a plane.
-    """
+    """Simulate frames of a plane that differ only in their noise, and estimate their depth."""
     if not 2 <= frames <= _MOST_FRAMES:
         raise InputError(f"frames={short_repr(frames)} must be from 2 to {_MOST_FRAMES}.")
     sweep = PlaneSweep(

@@ -64,13 +64,7 @@ class RoomSweep(Sweep):
         return [(number,) for number in range(self.count)]
 
     def check(self) -> None:
-        """Refuse a seed with which tuning and report rooms would be the same.
-
-        Raises
-        ------
-        OptionsError
-            Naming the seed.
-        """
+        """Refuse a seed with which tuning and report rooms would be the same."""
         if self.seed + self.count > REPORT_SEED and not self._is_report:
             raise OptionsError(
                 f"seed={self.seed} with {self.count} rooms must stay below {REPORT_SEED}: later "
@@ -188,19 +182,7 @@ def render_rooms(
 ) -> list[Pair]:
     """Render all rooms of a sweep into a folder, or load those that are there.
 
-    Parameters
-    ----------
-    sweep, rig
-        Rooms and camera.
-    keep
-        Folder of rendered pairs.
-    progress
-        Called with the number of steps that are done, and of all: 100 for each room.
-
-    Raises
-    ------
-    InputError, OptionsError, SceneError, OutputError
-        When the sweep is wrong, Mitsuba is not installed, or the folder cannot be written to.
+    `progress` counts 100 steps for each room. Mitsuba is needed only where a room is missing.
     """
     sweep.check()
     pairs = []

@@ -9,11 +9,17 @@ import numpy as np
 
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
-from d3s.lab.evaluate.fattening import SHARES_BESIDE, background_beside, fattening_of
-from d3s.lab.evaluate.metrics import pooled, ratio, score
-from d3s.lab.evaluate.ranking import trust_of
+from d3s.lab.evaluate.metrics import (
+    background_beside,
+    fattening_of,
+    pooled,
+    ratio,
+    score,
+    trust_of,
+)
 from d3s.lab.evaluate.sweep import SceneSweep, Trial
 from d3s.lab.evaluate.table import (
+    SHARES_BESIDE,
     Figure,
     SweepTable,
     cell_of_worst,

@@ -13,10 +13,10 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from d3s.errors import OptionsError, RecordError
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import estimate_quietly
+from d3s.lab.evaluate.cameras import Lens, typical_pair, typical_rig
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.metrics import duel
 from d3s.lab.evaluate.truth import WINDOW_PX, Truth, truth_of
-from d3s.lab.evaluate.typical_camera import Lens, typical_pair, typical_rig
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.random_scene import RandomScene, Surfaces
 from d3s.lab.twin.scenes import Plane, Scene
@@ -192,13 +192,7 @@ class SceneSweep(TwinSweep):
         return [(number,) for number in range(self.count)]
 
     def check(self) -> None:
-        """Refuse scenes that cannot be.
-
-        Raises
-        ------
-        SceneError
-            Naming the value that is wrong.
-        """
+        """Refuse scenes that cannot be."""
         self.scene(0)
 
     def scene(self, number: int) -> RandomScene:
@@ -262,15 +256,7 @@ class Trial:
 
 
 def run_contender(contender: Contender, left: Image, right: Image, rig: Rig) -> Outcome:
-    """Depth map and time of a contender on a pair; compiling it is not in the time.
-
-    Parameters
-    ----------
-    contender
-        Method with its options.
-    left, right, rig
-        Views and camera.
-    """
+    """Depth map and time of a contender on a pair; compiling it is not in the time."""
     _warm_up(contender.method)
     started = time.process_time()
     depth_map = contender.estimate(left, right, rig)
@@ -294,18 +280,8 @@ def make_trial(
 ) -> Trial:
     """Simulate a pair without noise, take its truth, and add the noise.
 
-    Parameters
-    ----------
-    scene, rig
-        Scene, and camera that sees it; with typical lenses, its calibrated rig.
-    sweep
-        Gives the standard deviation of the noise, the shape of a blurred point and the lenses.
-    shape
-        Rows and columns of a view.
-    noise_seed
-        Seed of the noise, different for each pair of a sweep.
-    key
-        Columns that name the pair in a table; none if left out.
+    With typical lenses the rig is the calibrated one. `noise_seed` differs for each pair of a
+    sweep, and `key` holds the columns that name the pair in a table.
     """
     if sweep.lens == "typical":
         pair = typical_pair(scene, rig, shape, noise=sweep.noise, seed=noise_seed, psf=sweep.psf)

@@ -62,21 +62,7 @@ Figure = Callable[[SweepTable], Any]
 def summarise(
     table: SweepTable, by: Sequence[str], figures: Mapping[str, Figure]
 ) -> list[dict[str, Any]]:
-    """Summarise rows: one line for each combination of cells in some columns.
-
-    Parameters
-    ----------
-    table
-        Rows of a sweep.
-    by
-        Columns whose combinations of cells are the lines.
-    figures
-        Functions from the rows of a line to its further cells, by the names of these.
-
-    Returns
-    -------
-    Lines in the order of `SweepTable.groups`, with the cells of `by` first.
-    """
+    """Summarise rows: one line for each combination of cells in some columns."""
     return [
         {name: rows[0][name] for name in by}
         | {name: figure(rows) for name, figure in figures.items()}
@@ -156,6 +142,20 @@ def accurate_range_m(planes: SweepTable) -> tuple[float, float] | None:
     at = planes.by_depth()
     depths_m = [rows[0]["depth_m"] for rows in at]
     return working_range_m(depths_m, [worst_error_m(rows) < ACCURATE_M for rows in at])
+
+
+def _share_of_beside(column: str) -> Figure:
+    def share(rows: SweepTable) -> float:
+        return ratio(sum(rows.column(column)), sum(rows.column("beside")))
+
+    return share
+
+
+SHARES_BESIDE: dict[str, Figure] = {
+    name: _share_of_beside(name)
+    for name in ("beside_retained", "beside_carried", "fattened", "fattened_unflagged")
+}
+"""Shares of the background beside objects, all rows together."""
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:

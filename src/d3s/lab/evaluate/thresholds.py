@@ -7,8 +7,7 @@ from typing import Any
 
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
-from d3s.lab.evaluate.metrics import count_pixels, ratio
-from d3s.lab.evaluate.ranking import threshold_curve
+from d3s.lab.evaluate.metrics import count_pixels, ratio, threshold_curve
 from d3s.lab.evaluate.sweep import PlaneSweep, Trial
 from d3s.lab.evaluate.table import (
     Figure,

@@ -4,7 +4,7 @@ import numpy as np
 
 from d3s.calibrate.baselines import MISSING_M, BaselineSet, ChosenBaselines
 from d3s.calibrate.tuning import CONSENSUS
-from d3s.lab.evaluate.tuned_twin import TunedTwin
+from d3s.lab.evaluate.cameras import TunedTwin
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import twin_for
 from d3s.lab.view.reproduction_consensus import plot_baselines

@@ -19,13 +19,6 @@ def blur_rate_px(depth_m: ArrayLike, lens: Lens, rates: Rates) -> FloatArray:
     """Rate of the blur in pixels, Eq. 7 as printed.
 
     Wrong if the sensor moves or the aperture opens.
-
-    Parameters
-    ----------
-    depth_m
-        Depth of the target.
-    lens, rates
-        The camera, and the rates of its parameters.
     """
     s0, aperture = lens.reference_distance_m, lens.aperture_radius_m
     vergence = vergence_dpt(depth_m)
@@ -42,13 +35,6 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
     """Coefficients of the depth polynomial, Eq. S1 as printed.
 
     Wrong in a2 if the aperture opens, and in a0, a1 and a2 if the target approaches.
-
-    Parameters
-    ----------
-    derivatives
-        Derivatives of the rescaled image.
-    lens, rates
-        The camera, and the rates of its parameters.
     """
     rho, s, aperture = lens.optical_power_dpt, lens.sensor_distance_m, lens.aperture_radius_m
     opening, closing_in = aperture * rates.aperture_radius_m, aperture**2 * rates.axial_m
@@ -68,17 +54,7 @@ def depth_cubic(derivatives: ImageDerivatives, lens: Lens, rates: Rates) -> Dept
 def axial_image_rate(
     derivatives: ImageDerivatives, depth_m: ArrayLike, lens: Lens, rates: Rates
 ) -> FloatArray:
-    """Rate of the image of an approaching target, Eq. S4 as printed.
-
-    Parameters
-    ----------
-    derivatives
-        Derivatives of the rescaled image.
-    depth_m
-        Depth of the target.
-    lens, rates
-        The camera, and the rates of its parameters.
-    """
+    """Rate of the image of an approaching target, Eq. S4 as printed."""
     vergence = vergence_dpt(depth_m)
     defocus = vergence - lens.optical_power_dpt + 1.0 / lens.sensor_distance_m
     blur = lens.aperture_radius_m**2 * defocus * vergence**2 * _sigma_laplacian(derivatives, lens)
@@ -103,15 +79,7 @@ def cardano_depth_m(cubic: DepthCubic) -> FloatArray:
 
 
 def raw_sensor_distance_depth_m(raw: ImageDerivatives, lens: Lens, rates: Rates) -> FloatArray:
-    """Depth from a moving sensor and its raw image, right column of Table S1 as printed.
-
-    Parameters
-    ----------
-    raw
-        Derivatives of the image without rescaling.
-    lens, rates
-        The camera, and the rates of its parameters.
-    """
+    """Depth from a moving sensor and its raw image, right column of Table S1 as printed."""
     s = lens.sensor_distance_m
     moved = np.asarray(raw.rate) - raw.times(rates.sensor_distance_m / s, "radial")
     spread = lens.aperture_radius_m**2 * rates.sensor_distance_m * _raw_sigma_laplacian(raw, lens)
@@ -126,13 +94,6 @@ def raw_combined_quadratic(
 
     Right if the sensor does not move. Otherwise the magnification of the blur is missing; with it,
     c2 vanishes and the relation is linear (`relation.rescaled_derivatives`).
-
-    Parameters
-    ----------
-    raw
-        Derivatives of the image without rescaling.
-    lens, rates
-        The camera, and the rates of its parameters.
     """
     s, rho = lens.sensor_distance_m, lens.optical_power_dpt
     s_rate, rho_rate = rates.sensor_distance_m, rates.optical_power_dpt

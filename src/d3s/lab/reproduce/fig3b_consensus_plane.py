@@ -3,7 +3,7 @@
 import numpy as np
 
 from d3s.calibrate.tuning import shifts_px
-from d3s.lab.evaluate.tuned_twin import TunedTwin, plane_views
+from d3s.lab.evaluate.cameras import TunedTwin, plane_views
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.predictions import window_predictions
 from d3s.lab.reproduce.protocol import twin_for

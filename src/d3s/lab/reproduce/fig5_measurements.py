@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.validation import ACCURATE_M
-from d3s.lab.evaluate import PlaneSweep, evaluate_planes, working_range_m
+from d3s.calibrate.validation import ACCURATE_M, working_range_m
+from d3s.lab.evaluate import PlaneSweep, evaluate_planes
+from d3s.lab.evaluate.cameras import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
 from d3s.lab.evaluate.evaluation import sweep_parameters
 from d3s.lab.evaluate.metrics import finite_mean, ratio
 from d3s.lab.evaluate.table import Row, SweepTable, worst_error_m
 from d3s.lab.evaluate.thresholds import evaluate_thresholds
-from d3s.lab.evaluate.tuned_twin import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import (
     ACCURACY_THRESHOLD,

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from d3s.lab.evaluate import PlaneSweep, evaluate_planes
+from d3s.lab.evaluate.cameras import NOISE, Lens, tuned_rig, typical_rig
 from d3s.lab.evaluate.evaluation import sweep_parameters
 from d3s.lab.evaluate.table import Row, SweepTable
 from d3s.lab.evaluate.thresholds import evaluate_thresholds
-from d3s.lab.evaluate.tuned_twin import NOISE, tuned_rig
-from d3s.lab.evaluate.typical_camera import Lens, typical_rig
 from d3s.lab.reproduce.fig5_accuracy import PAPER_RIVALS, curves_of, depth_rows, reaches_of
 from d3s.lab.reproduce.fig5_measurements import (
     COLUMNS,

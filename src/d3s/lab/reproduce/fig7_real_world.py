@@ -11,9 +11,9 @@ from d3s.estimate.methods import estimate_quietly
 from d3s.estimate.plot.panels import Values
 from d3s.lab.dense import densify, estimate_dense
 from d3s.lab.evaluate import REPORT_PATTERNS, SceneSweep, Score, score
+from d3s.lab.evaluate.cameras import NOISE
 from d3s.lab.evaluate.metrics import pooled, ratio
 from d3s.lab.evaluate.sweep import Trial, make_trial
-from d3s.lab.evaluate.tuned_twin import NOISE
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import REAL_WORLD_THRESHOLD, twin_for
 from d3s.lab.twin.pair import simulate

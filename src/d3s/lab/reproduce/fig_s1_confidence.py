@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
 from d3s.estimate.consensus.plan import candidates_m
+from d3s.lab.evaluate.cameras import TunedTwin, plane_views
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS
-from d3s.lab.evaluate.tuned_twin import TunedTwin, plane_views
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.predictions import window_predictions
 from d3s.lab.reproduce.protocol import twin_for
@@ -58,17 +58,7 @@ def make_zici(context: Context) -> Result:
 def search_windows(
     twin: TunedTwin, depths_m: tuple[float, ...], patterns: tuple[str, ...], seed: int
 ) -> SearchedWindows:
-    """Compute both confidences in windows of planes, with the virtual baselines of the twin.
-
-    Parameters
-    ----------
-    twin
-        Tuned camera.
-    depths_m, patterns
-        Depths and textures of the planes.
-    seed
-        Seed of textures and noise.
-    """
+    """Compute both confidences in windows of planes, with the virtual baselines of the twin."""
     candidates = candidates_m(twin.rig, CONSENSUS)
     baselines_m = np.array(twin.baselines.chosen.virtual_baselines_m)
     shifts = shifts_px(candidates, baselines_m, twin.rig.optics)

@@ -1,7 +1,7 @@
 """Fig. S3: scale and offset of the practical depth equation over the virtual baseline."""
 
 from d3s.calibrate.tuning import GOOD_R2
-from d3s.lab.evaluate.tuned_twin import TunedTwin
+from d3s.lab.evaluate.cameras import TunedTwin
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import twin_for
 from d3s.lab.view.reproduction_consensus import plot_tuning

@@ -7,10 +7,10 @@ import numpy as np
 from d3s.calibrate.validation import ACCURATE_M
 from d3s.estimate.plot.panels import Values
 from d3s.lab.evaluate import Contender, SceneSweep, SweepResults, SweepTable, evaluate_scenes
+from d3s.lab.evaluate.cameras import NOISE
 from d3s.lab.evaluate.evaluation import sweep_parameters
 from d3s.lab.evaluate.metrics import ratio, worst
 from d3s.lab.evaluate.table import Row
-from d3s.lab.evaluate.tuned_twin import NOISE
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import (
     ACCURACY_THRESHOLD,

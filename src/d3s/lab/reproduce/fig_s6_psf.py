@@ -46,17 +46,7 @@ def make_psf(context: Context) -> Result:
 
 
 def spot(optics: Optics, camera: int, depth_m: float, kind: str) -> FloatArray:
-    """Light of a point on each pixel, (31, 31); the sum is nearly 1.
-
-    Parameters
-    ----------
-    optics, camera
-        The camera, and the number of its lens.
-    depth_m
-        Depth of the point.
-    kind
-        "disk" for geometric optics, or "diffraction".
-    """
+    """Light of a point on each pixel, (31, 31); the sum is nearly 1."""
     lens, radius_px = optics.lens(camera), float(optics.blur_radius_px(depth_m, camera))
     place = (np.arange(_SPOT_PX * _FINE) + 0.5) / _FINE - 0.5 * _SPOT_PX
     from_middle = np.hypot(place[:, np.newaxis], place)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d3s.errors import InputError
-from d3s.lab.evaluate.typical_camera import Lens
+from d3s.lab.evaluate.cameras import Lens
 from d3s.tasks import Workers
 from d3s.types import Progress
 

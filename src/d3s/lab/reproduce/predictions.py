@@ -6,7 +6,7 @@ import numpy as np
 
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
-from d3s.lab.evaluate.tuned_twin import TunedTwin
+from d3s.lab.evaluate.cameras import TunedTwin
 from d3s.optics.d3 import practical_depth_m
 from d3s.types import FloatArray, Image
 
@@ -41,16 +41,7 @@ def window_predictions(
 ) -> WindowPredictions:
     """Choose textured windows in the middle of a pair, with the options that the twin is tuned for.
 
-    Parameters
-    ----------
-    twin
-        Tuned camera.
-    views
-        Left and right view, (rows, cols).
-    shifts_px
-        Least and largest shift of the right view.
-    most_windows
-        Largest number of windows.
+    `shifts_px` are the least and the largest shift of the right view.
     """
     windows, sums = shift_sums(*views, shifts_px, CONSENSUS, most_windows)
     return WindowPredictions(twin, windows, sums)

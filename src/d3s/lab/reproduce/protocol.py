@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate.methods import methods
 from d3s.lab.evaluate import Contender
-from d3s.lab.evaluate.tuned_twin import TunedTwin, tuned_twin
+from d3s.lab.evaluate.cameras import TunedTwin, tuned_twin
 from d3s.lab.reproduce.item import Context
 from d3s.types import Progress
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from d3s.errors import InputError
-from d3s.lab.evaluate.typical_camera import Lens
+from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.reproduce.item import Item, plain
 
 _MODULES = (
@@ -33,19 +33,8 @@ def find_items(
 ) -> tuple[Item, ...]:
     """Return items by their names or places in the paper, in the registry's order; all for none.
 
-    Parameters
-    ----------
-    names
-        Names of items, or their places in the paper.
-    items
-        Items to choose from.
-    lens
-        Lenses of the camera; items with other lenses are left out.
-
-    Raises
-    ------
-    InputError
-        When a name is unknown; the text lists all names and places.
+    An unknown name is refused with a list of all names and places. Items with other lenses are left
+    out.
     """
     items = [item for item in items if item.lens == lens]
     if not names:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
-from d3s.lab.evaluate.typical_camera import Lens
+from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.reproduce.item import Context, Item, Result, Rows
 from d3s.lab.reproduce.page import write_page
 from d3s.lab.reproduce.registry import ITEMS, find_items

@@ -135,17 +135,7 @@ def _trend_part(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
 
 
 def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
-    """Change of one quantity over the time of the checks.
-
-    Parameters
-    ----------
-    name
-        Key of `KINDS`.
-    limit
-        Change that matters.
-    log
-        Checks, oldest first.
-    """
+    """Change of one quantity over the time of the checks."""
     from matplotlib.figure import Figure
 
     kind = KINDS[name]
@@ -198,17 +188,7 @@ def _maps_part(report: CheckReport) -> Iterator[str]:
 def plot_map(
     shape: tuple[int, int], places: tuple[FloatArray, FloatArray, FloatArray], label: str
 ) -> "Figure":
-    """Medians of a value over the cells of a view.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns of a view.
-    places
-        x and y from the middle of the view, and the values.
-    label
-        Value and unit.
-    """
+    """Medians of a value over the cells of a view."""
     from matplotlib.figure import Figure
 
     x, y, values = places

@@ -45,24 +45,7 @@ _WIDTH_IN = 13.0
 def write_demo(demo: Demo, folder: Path, *, overwrite: bool = False) -> dict[str, Path]:
     """Write the page, its pictures, the rig and the depth of our method.
 
-    Parameters
-    ----------
-    demo
-        Result of `d3s.lab.demo.run_demo`.
-    folder
-        Folder for the files; made if it does not exist.
-    overwrite
-        Whether existing files may be replaced.
-
-    Returns
-    -------
-    dict
-        Paths by the names in `FILES`.
-
-    Raises
-    ------
-    OutputError
-        When a file cannot be written, or holds something else and `overwrite` is not set.
+    Returns the paths by the names in `FILES`. What exists is replaced only if told to.
     """
     make_folder(folder)
     files = {name: folder / name for name in FILES}

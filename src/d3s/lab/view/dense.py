@@ -25,17 +25,7 @@ _WORST_M = 0.15
 
 
 def plot_dense(pair: Pair, dense: DepthMap, closed: DepthMap) -> "Figure":
-    """Draw what is measured, filled and left open of a simulated pair, with the errors.
-
-    Parameters
-    ----------
-    pair
-        Simulated pair, with the truth.
-    dense
-        Densified depth map, with holes that stay open.
-    closed
-        The same with all holes filled.
-    """
+    """Draw what is measured, filled and left open of a simulated pair, with the errors."""
     from matplotlib.figure import Figure
 
     if dense.depth_m.shape != pair.depth_m.shape:

@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 def plot_design(
     prediction: Prediction, wish: ErrorLimit, measured: Sequence[MeasuredErrors] = ()
 ) -> "Figure":
-    """Figure of the predicted errors, the disparity and the blur over depth.
-
-    Parameters
-    ----------
-    prediction
-        Result of `predict`.
-    wish
-        Largest error, drawn as a line.
-    measured
-        Planes measured on the twin, drawn as points.
-    """
+    """Figure of the predicted errors, the disparity and the blur over depth."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")

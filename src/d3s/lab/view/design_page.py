@@ -51,19 +51,7 @@ _SLIDERS = {
 def write_design(report: DesignReport, path: Path, *, overwrite: bool = False) -> None:
     """Write the page of a design.
 
-    Parameters
-    ----------
-    report
-        All that is known of the design.
-    path
-        HTML file.
-    overwrite
-        Replace a file that exists.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, or exists and `overwrite` is false.
+    A file that exists is replaced only if told to.
     """
     write_text(path, design_page(report), overwrite=overwrite)
 

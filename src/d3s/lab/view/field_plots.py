@@ -113,15 +113,7 @@ def plot_light_left(left: FieldResiduals) -> "Figure":
 
 
 def plot_light(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
-    """Light of both views over the field, relative to the axis of the left one.
-
-    Parameters
-    ----------
-    maps
-        Errors of the lenses.
-    half_size
-        Half of the rows and columns of a view, in units of `field_radius_px`.
-    """
+    """Light of both views over the field, relative to the axis of the left one."""
     x, y = _places(half_size, _PLACES)
     panels = [
         Panel(f"{name} view", 100 * maps.illumination(camera, x, y))
@@ -134,13 +126,7 @@ def plot_light(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
 
 
 def plot_distortion(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
-    """Displacement of the image by distortion over the field, which is taken out.
-
-    Parameters
-    ----------
-    maps, half_size
-        As for `plot_light`.
-    """
+    """Displacement of the image by distortion over the field, which is taken out."""
     x, y = _places(half_size, _PLACES)
     panels = []
     for camera, name in enumerate(_SIDES):
@@ -161,13 +147,7 @@ def plot_distortion(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
 
 
 def plot_focus(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
-    """Change of focus over the field in dioptres, along rows and along columns.
-
-    Parameters
-    ----------
-    maps, half_size
-        As for `plot_light`.
-    """
+    """Change of focus over the field in dioptres, along rows and along columns."""
     x, y = _places(half_size, _PLACES)
     panels = []
     for camera, name in enumerate(_SIDES):

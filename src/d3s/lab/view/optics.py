@@ -15,14 +15,7 @@ LEFT, RIGHT, ACCENT, PURPLE, GREEN = "#1f6fb4", "#c8442d", "#444444", "#8a63b0",
 def plot_optics(rig: Rig, limits: DepthLimits, diffracted: DepthLimits) -> "Figure":
     """Figure of the blur of both cameras, the disparity and the Cramér-Rao bound over depth.
 
-    Parameters
-    ----------
-    rig
-        Camera to plot.
-    limits
-        Limits with the blur disk of geometric optics.
-    diffracted
-        Limits with diffraction, at the same depths.
+    `diffracted` are the limits with diffraction, at the same depths as `limits`.
     """
     from matplotlib.figure import Figure  # pyplot would keep global state and need a screen
 

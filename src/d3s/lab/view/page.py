@@ -81,17 +81,7 @@ def heading(text: str, level: int = 2) -> str:
 
 
 def verdict_block(grade: str, summary: str, remarks: Iterable[str]) -> str:
-    """Box with a grade, its summary and its reasons.
-
-    Parameters
-    ----------
-    grade
-        "good", "usable" or "bad": chooses the colour.
-    summary
-        Sentence after the grade.
-    remarks
-        Reasons, one list item each.
-    """
+    """Box with a grade, its summary and its reasons."""
     items = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
     reasons = f"<ul>{items}</ul>" if items else ""
     return (
@@ -133,17 +123,7 @@ def html_table(
 
 
 def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> str:
-    """Embedded figure with a caption.
-
-    Parameters
-    ----------
-    figure
-        Figure to embed, as PNG.
-    caption
-        Text below it.
-    is_photo
-        Whether the figure is mostly a photograph: embedded as JPEG, over the full width.
-    """
+    """Embedded figure with a caption."""
     buffer = io.BytesIO()
     kind = "jpeg" if is_photo else "png"
     figure.savefig(buffer, format=kind, dpi=130 if is_photo else _DPI)
@@ -159,14 +139,7 @@ def picture_block(address: str, caption: str) -> str:
 def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> str:
     """Embedded grey photograph with a caption.
 
-    Parameters
-    ----------
-    image
-        Grey levels (rows, cols).
-    caption
-        Text below it; its first line is the alternative text.
-    kind
-        CSS class of the figure.
+    The first line of the caption is the alternative text.
     """
     import cv2
 

@@ -53,13 +53,6 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
     """Plot working ranges against the larger of baseline and focal length.
 
     Bars of one size are side by side around that size.
-
-    Parameters
-    ----------
-    ranges
-        Bars.
-    commercial_mm
-        Shortest baseline of commercial stereo cameras; larger sizes are shaded.
     """
     figure = new_figure(10.0, 4.2)
     axes = figure.subplots()
@@ -119,15 +112,7 @@ def plot_systems(
     by_focal_length: Sequence[Point],
     errors_px: Mapping[str, tuple[float, float]],
 ) -> "Figure":
-    """Plot farthest depth against baseline and focal length, and disparity errors.
-
-    Parameters
-    ----------
-    by_baseline, by_focal_length
-        Systems, with their baseline or their focal length as size.
-    errors_px
-        Printed and computed disparity error of each system, by name.
-    """
+    """Plot farthest depth against baseline and focal length, and disparity errors."""
     figure = new_figure(11.0, 3.9)
     first, second, third = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
     draw_points(first, by_baseline)
@@ -197,15 +182,8 @@ def plot_psfs(
 ) -> "Figure":
     """Plot spots over depth, a row for each lens and kind, and their sizes as curves.
 
-    Parameters
-    ----------
-    rows
-        Images of the spots by name, one for each depth. Each is scaled to its own brightest pixel,
-        and its square root is drawn, so that faint light is visible.
-    depths_m
-        Depths of the spots.
-    curves_px
-        Depths in metres and sizes in pixels, by name.
+    Each spot is scaled to its own brightest pixel, and its square root is drawn, so that faint
+    light is visible.
     """
     figure = new_figure(11.0, 7.6)
     parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.7, 1))

@@ -44,17 +44,7 @@ def plot_thresholds(
     density: Sequence[float],
     paper: tuple[float, tuple[float, float]],
 ) -> "Figure":
-    """Plot error over depth for some thresholds, and working range and density over all.
-
-    Parameters
-    ----------
-    curves
-        Errors over depth at some thresholds.
-    thresholds, ranges_m, density
-        All thresholds, with the working range and the share of pixels at each.
-    paper
-        Threshold for which the paper gives a range, and that range in metres.
-    """
+    """Plot error over depth for some thresholds, and working range and density over all."""
     figure = new_figure(11.0, 4.2)
     errors, reach = figure.subplots(1, 2, width_ratios=(1.15, 1))
     draw_errors(errors, curves)

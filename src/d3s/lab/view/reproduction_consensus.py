@@ -128,17 +128,7 @@ def _draw_cuts(axes: "Axes", p: Predictions) -> None:
 def plot_confidence(
     candidates_m: FloatArray, both: FloatArray, depth_only: FloatArray, true_m: float
 ) -> "Figure":
-    """Plot the confidence over candidates at one pixel, with and without inverse depth.
-
-    Parameters
-    ----------
-    candidates_m
-        Candidate depths, (candidates,).
-    both, depth_only
-        Confidence in depth and inverse depth, and in depth alone, (candidates,).
-    true_m
-        True depth.
-    """
+    """Plot the confidence over candidates at one pixel, with and without inverse depth."""
     figure = new_figure(10.0, 3.6)
     axes_of = figure.subplots(1, 2, sharey=True)
     names = "in depth and inverse depth (Eq. 14)", "in depth alone (Eq. S5)"
@@ -170,17 +160,7 @@ def plot_confidence(
 
 
 def plot_tuning(tuning: Tuning, region_m: tuple[float, float], stereo_m_px: FloatArray) -> "Figure":
-    """Plot scale and offset over the virtual baseline with their cubics, and the remaining error.
-
-    Parameters
-    ----------
-    tuning
-        Tuned scale and offset.
-    region_m
-        First and last virtual baseline of the least error.
-    stereo_m_px
-        Scale of a camera without any blur, at each virtual baseline.
-    """
+    """Plot scale and offset over the virtual baseline with their cubics, and the error left."""
     figure = new_figure(10.0, 4.0)
     first, third = figure.subplots(1, 2, width_ratios=(1.3, 1))
     second = first.twinx()

@@ -56,22 +56,7 @@ def plot_pair(pair: Pair) -> "Figure":
 def plot_textures(
     textures: Mapping[str, Sequence[Pair]], *, across: int = 1, tile_in: float = 1.2
 ) -> "Figure":
-    """Contact sheet of left views: one row per texture, one column per distance.
-
-    Parameters
-    ----------
-    textures
-        Pairs by name of the texture, at the same distances for all textures.
-    across
-        Number of textures side by side, at least 1.
-    tile_in
-        Width of one view, in inches.
-
-    Raises
-    ------
-    InputError
-        If there is no texture, or the textures have different numbers of pairs.
-    """
+    """Contact sheet of left views: one row per texture, one column per distance."""
     from matplotlib.figure import Figure
 
     count = _common_count(textures)
@@ -96,18 +81,6 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
 
     A raw frame holds both views in one image and has no map of occlusion: its row is the frame and
     the depth.
-
-    Parameters
-    ----------
-    examples
-        Pairs and raw frames by label.
-    width_in
-        Width of the figure, in inches.
-
-    Raises
-    ------
-    InputError
-        If there is no example.
     """
     from matplotlib.figure import Figure
 

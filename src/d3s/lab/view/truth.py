@@ -32,11 +32,6 @@ def plot_depth_map(pair: Pair, est: DepthMap) -> "Figure":
 
     Depth and true depth share one scale; grey is no depth. Of several flags of a pixel the first in
     the table of flags is shown.
-
-    Raises
-    ------
-    InputError
-        When the depth map and the pair differ in size.
     """
     if est.depth_m.shape != pair.depth_m.shape:
         raise InputError(

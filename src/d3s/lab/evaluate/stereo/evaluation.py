@@ -3,15 +3,15 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from d3s.errors import InputError
+from d3s.estimate import Options
 from d3s.lab.evaluate.contender import Contender, as_contenders
 from d3s.lab.evaluate.evaluation import Methods, Rows, contenders_of, join_rows, write_texts
 from d3s.lab.evaluate.stereo.folders import FoundScenes, SceneFiles, find_scenes
-from d3s.lab.evaluate.stereo.light import AS_STORED, Light
 from d3s.lab.evaluate.stereo.measures import (
     CAP_PX,
     Matches,
@@ -19,17 +19,18 @@ from d3s.lab.evaluate.stereo.measures import (
     level_trust,
     matches_of,
     stereo_score,
+    summarise_stereo,
 )
 from d3s.lab.evaluate.stereo.scene import (
+    AS_STORED,
     DEFAULT_DISPARITIES,
     JUMP_REACH_PX,
     WEAK_BELOW,
     WEAK_WINDOW_PX,
+    Light,
     StereoScene,
     read_scene,
 )
-from d3s.lab.evaluate.stereo.settings import LEVELS, at_levels, for_stereo, over_range
-from d3s.lab.evaluate.stereo.summary import summarise_stereo
 from d3s.lab.evaluate.sweep import run_contender
 from d3s.lab.evaluate.table import SweepTable, csv_text, for_json
 from d3s.record import short_repr
@@ -98,7 +99,7 @@ def evaluate_stereo(
         One scene, or a folder of scenes.
     methods
         Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
-        "sgbm" and "bm" start from `d3s.lab.evaluate.stereo.settings.STEREO_OPTIONS`.
+        "sgbm" and "bm" start from `d3s.lab.evaluate.stereo.evaluation.STEREO_OPTIONS`.
     lights
         Changes of the right view for further trials: "gain=0.6", "gamma=1.3", "ramp=0.3".
     disparities
@@ -154,13 +155,7 @@ def evaluate_stereo(
 
 
 def checked_lights(lights: Sequence[str | Light]) -> tuple[Light, ...]:
-    """Lights of all trials, each once; the first changes nothing.
-
-    Raises
-    ------
-    InputError
-        When a light is none that `Light.parse` reads.
-    """
+    """Lights of all trials, each once; the first changes nothing."""
     given = [one if isinstance(one, Light) else Light.parse(str(one)) for one in lights]
     return tuple(dict.fromkeys([Light(), *given]))
 
@@ -181,13 +176,7 @@ def stereo_tasks(
     *,
     with_occluded: bool = False,
 ) -> list[Task]:
-    """Return a task for each scene and light.
-
-    Parameters
-    ----------
-    found, contenders, lights, disparities, with_occluded
-        As `StereoResults` has them.
-    """
+    """Return a task for each scene and light."""
     common = {
         "work": "stereo",
         "methods": [one.as_table() for one in contenders],
@@ -262,26 +251,7 @@ def stereo_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
 def write_stereo(
     results: StereoResults, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write rows and curves as CSV, and the parameters and the summary as JSON.
-
-    Parameters
-    ----------
-    results
-        Results of `evaluate_stereo`.
-    folder
-        Folder for the files; made if it does not exist.
-    overwrite
-        Whether existing files may be replaced.
-
-    Returns
-    -------
-    The files, as `stereo_files` names them; `d3s.lab.view.stereo.plot_stereo` draws the chart.
-
-    Raises
-    ------
-    OutputError
-        When a file cannot be written, or exists and `overwrite` is not set.
-    """
+    """Write rows and curves as CSV, and the parameters and the summary as JSON."""
     files = stereo_files(folder)
     document = {"parameters": stereo_parameters(results), "summary": for_json(results.summary())}
     texts = {
@@ -315,3 +285,61 @@ def stereo_parameters(results: StereoResults) -> dict[str, Any]:
 def lines_of(summary: Sequence[Mapping[str, Any]], light: str = AS_STORED) -> list[Any]:
     """Lines of a summary in one light."""
     return [one for one in summary if one["light"] == light]
+
+
+STEREO_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "sgbm": {
+        "block_size_px": 3,
+        "p1": 72,
+        "p2": 400,
+        "pre_filter_cap": 31,
+        "prefilter_sigma_px": 0.0,
+        "disp12_max_diff_px": 1,
+        "speckle_window_px": 200,
+        "uniqueness_percent": 10,
+        "mode": "hh",
+        "disparity_sigma_px": 0.30,
+    },
+    "bm": {
+        "block_size_px": 15,
+        "pre_filter_cap": 15,
+        "prefilter_sigma_px": 0.0,
+        "disp12_max_diff_px": 1,
+        "speckle_window_px": 0,
+        "uniqueness_percent": 15,
+        "disparity_sigma_px": 0.26,
+    },
+}
+"""Options of the methods of OpenCV on sharp stereo pairs, by method."""
+
+LEVELS = (0, 1, 2, 3, 5, 7, 10, 14, 20, 28, 40, 60, 80)
+"""Values of `uniqueness_percent` at which a method of OpenCV runs, to order its pixels."""
+
+
+def for_stereo(contender: Contender) -> Contender:
+    """Contender with the options for stereo data sets, under the same name.
+
+    Options that are given stay; an object of an options class is taken as it is.
+    """
+    if isinstance(contender.options, Options):
+        return contender
+    options = {**STEREO_OPTIONS.get(contender.method, {}), **(contender.options or {})}
+    return replace(contender, options=options, label=contender.name)
+
+
+def over_range(contender: Contender, depth_range_m: tuple[float, float]) -> Contender:
+    """Contender that searches a depth range, unless its own options have one."""
+    options = contender.checked_options()
+    if options.depth_range_m is not None or options.candidates_m is not None:
+        return contender
+    return replace(contender, options=options.replace(depth_range_m=depth_range_m))
+
+
+def at_levels(contender: Contender) -> tuple[Contender, ...]:
+    """Contender at each of `LEVELS`; none if the method has no `uniqueness_percent`."""
+    options = contender.checked_options()
+    if "uniqueness_percent" not in type(options).model_fields:
+        return ()
+    return tuple(
+        replace(contender, options=options.replace(uniqueness_percent=level)) for level in LEVELS
+    )

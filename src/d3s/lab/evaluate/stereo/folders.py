@@ -57,13 +57,7 @@ class SceneFiles:
         return cls(**table)
 
     def digest(self) -> str:
-        """Digest of the content of all files: a changed file makes another result.
-
-        Raises
-        ------
-        InputError
-            When a file cannot be read.
-        """
+        """Digest of the content of all files: a changed file makes another result."""
         whole = hashlib.sha256()
         for path in (self.left, self.right, self.calibration, self.truth, self.visible):
             with named(path):
@@ -88,18 +82,7 @@ class FoundScenes:
 
 
 def find_scenes(folder: str | os.PathLike[str]) -> FoundScenes:
-    """Find all scenes in a folder and in the folders below it.
-
-    Parameters
-    ----------
-    folder
-        One scene, or a folder of scenes, nested as the data sets come.
-
-    Raises
-    ------
-    InputError
-        When there is no such folder, or no scene with truth in it; says what was looked for.
-    """
+    """Find all scenes in a folder and in the folders below it."""
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{root} is no folder. Name the folder of a stereo data set.")

@@ -1,5 +1,6 @@
-"""Figures of a depth map in pixels of disparity: errors, error over density, sigma, ranking."""
+"""Figures of a depth map in pixels of disparity, and their mean over the scenes of a data set."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +8,15 @@ from typing import Any
 import numpy as np
 
 from d3s.estimate import DepthMap
-from d3s.lab.evaluate.metrics import count_pixels, mean_or_nan, median_or_nan, ratio
-from d3s.lab.evaluate.ranking import rank, trust_order
+from d3s.lab.evaluate.metrics import (
+    count_pixels,
+    mean_or_nan,
+    median_or_nan,
+    rank,
+    ratio,
+    trust_order,
+)
+from d3s.lab.evaluate.table import Figure, SweepTable, mean_of, median_of, summarise
 from d3s.types import FloatArray, Mask
 
 DENSITIES = (0.5, 0.7, 0.8)
@@ -96,17 +104,7 @@ class StereoScore:
 
 
 def stereo_score(own: Matches, full: Matches, truth_px: FloatArray, where: Mask) -> StereoScore:
-    """Compare the result of a method with the true disparity on some pixels.
-
-    Parameters
-    ----------
-    own, full
-        Results with the filter of the method on, and off.
-    truth_px
-        True disparity, (rows, cols).
-    where
-        Pixels that are judged, (rows, cols); their truth is known.
-    """
+    """Compare the result of a method with the true disparity on some pixels."""
     kept, found = where & own.valid, where & full.valid
     error, all_errors = (
         np.abs(one.disparity_px - truth_px)[mask] for one, mask in ((own, kept), (full, found))
@@ -145,19 +143,7 @@ def stereo_score(own: Matches, full: Matches, truth_px: FloatArray, where: Mask)
 
 
 def curve_rows(full: Matches, truth_px: FloatArray, where: Mask) -> list[dict[str, Any]]:
-    """Errors of the most trusted pixels over `SHARES`, in each of `ORDERS`.
-
-    Parameters
-    ----------
-    full
-        Result of a method with its filters off.
-    truth_px, where
-        As for `stereo_score`.
-
-    Returns
-    -------
-    Rows with `order`, `density`, `bad_1` and `mae_px`; no row where the method has fewer pixels.
-    """
+    """Errors of the most trusted pixels over `SHARES`, in each of `ORDERS`."""
     found = where & full.valid
     errors = np.abs(full.disparity_px - truth_px)[found]
     orders = {key: errors[order] for key, order in _orders(full, found).items()}
@@ -202,16 +188,88 @@ def _bad_1_at(errors: FloatArray, pixels: int, density: float) -> float:
 
 
 def level_trust(depth_maps: Sequence[DepthMap], levels: Sequence[float]) -> FloatArray:
-    """Highest level at which a pixel still has a depth, (rows, cols); -1 where at none.
-
-    Parameters
-    ----------
-    depth_maps
-        One for each level.
-    levels
-        Increasing strictness of the filter.
-    """
+    """Highest level at which a pixel still has a depth, (rows, cols); -1 where at none."""
     trust = np.full(depth_maps[0].depth_m.shape, -1.0)
     for depth_map, level in zip(depth_maps, levels, strict=True):
         trust[depth_map.valid] = level
     return trust
+
+
+def summarise_stereo(rows: SweepTable, curves: SweepTable) -> list[dict[str, Any]]:
+    """Summarise all scenes: one line for each light and method.
+
+    A figure of a line is the mean over the scenes of the figure of the scene: every scene counts
+    the same. At a fixed density it is NaN unless all scenes reach the density.
+    """
+    whole = rows.where(region="all")
+    return [
+        {
+            **line,
+            "regions": _regions(rows.where(light=line["light"], method=line["method"])),
+            "curves": _curves(curves.where(light=line["light"], method=line["method"]), line),
+        }
+        for line in summarise(whole, ("light", "method"), _OF_METHOD)
+    ]
+
+
+def _regions(rows: SweepTable) -> list[dict[str, Any]]:
+    """Summarise the regions of one method in one light."""
+    judged = sum(rows.where(region="all").column("pixels"))
+    share: Figure = lambda part: ratio(sum(part.column("pixels")), judged)  # noqa: E731
+    return summarise(rows, ("region",), {"share": share, **_OF_REGION})
+
+
+def _curves(curves: SweepTable, line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Mean over the scenes at each density that all scenes reach."""
+    return [
+        point
+        for point in summarise(curves, ("order", "density"), _OF_POINT)
+        if point["scenes"] == line["scenes"]
+    ]
+
+
+def _mean_of_all(column: str) -> Figure:
+    """Mean of a column; NaN if a cell is NaN."""
+    mean = mean_of(column)
+    return lambda rows: math.nan if any(map(math.isnan, rows.column(column))) else mean(rows)
+
+
+_OWN = (
+    "density",
+    "median_px",
+    "mae_px",
+    "bad_05",
+    "bad_1",
+    "bad_2",
+    "coverage_1",
+    "coverage_2",
+    "coverage_3",
+)
+_GAINS = (
+    "sigma_gain",
+    "confidence_gain",
+    "found",
+    "found_bad_1",
+    "found_sigma_gain",
+    "found_confidence_gain",
+)
+_AT = ("at_50", "at_70", "at_80", "sigma_at_50", "sigma_at_70", "sigma_at_80")
+
+_OF_REGION: dict[str, Figure] = {name: mean_of(name) for name in _OWN}
+"""One method in one region: the mean over the scenes that have the region."""
+
+_OF_METHOD: dict[str, Figure] = {
+    "scenes": len,
+    **_OF_REGION,
+    **{name: mean_of(name) for name in _GAINS},
+    **{name: _mean_of_all(name) for name in _AT},
+    "time_s": median_of("time_s"),
+}
+"""One method in one light, over all scenes."""
+
+_OF_POINT: dict[str, Figure] = {
+    "scenes": len,
+    "bad_1": mean_of("bad_1"),
+    "mae_px": mean_of("mae_px"),
+}
+"""One point of a curve, over the scenes that reach its density."""

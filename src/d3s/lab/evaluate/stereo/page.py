@@ -16,15 +16,7 @@ Cell = Callable[[Line], str]
 
 
 def stereo_markdown(results: StereoResults, command: str) -> str:
-    """Format the summary: errors and sigma of each light, and regions of the unchanged views.
-
-    Parameters
-    ----------
-    results
-        Results of `evaluate_stereo`.
-    command
-        Command that gives the same figures.
-    """
+    """Format the summary: errors and sigma of each light, and regions of the unchanged views."""
     summary, lights = results.summary(), [one.name for one in results.lights]
     names = ", ".join(one.name for one in results.found.scenes[:_NAMED])
     others = len(results.found.scenes) - _NAMED

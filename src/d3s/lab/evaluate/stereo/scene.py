@@ -1,8 +1,9 @@
-"""One scene of a stereo data set: both views, the camera, the truth, and its regions."""
+"""One scene of a stereo data set: views, camera, truth, regions, and light of the right view."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from d3s.errors import InputError
 from d3s.files import read_image
 from d3s.lab.evaluate.stereo.folders import SceneFiles
 from d3s.lab.evaluate.truth import near_jumps
+from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.rig.stereo_calibration import read_stereo_calibration
 from d3s.types import FloatArray, Image, Mask
@@ -109,18 +111,8 @@ class StereoScene:
 def read_scene(files: SceneFiles, disparities: int | None = None) -> StereoScene:
     """Read a scene.
 
-    Parameters
-    ----------
-    files
-        Its files.
-    disparities
-        Number of whole disparities to search; that of the calibration file if left out, or
-        `DEFAULT_DISPARITIES` if it has none.
-
-    Raises
-    ------
-    InputError, RigError
-        When a file cannot be used, or the files do not fit together.
+    `disparities` is the number of whole disparities to search; that of the calibration file if left
+    out, or `DEFAULT_DISPARITIES` if it has none.
     """
     left, right = read_image(files.left), read_image(files.right)
     calibration = read_stereo_calibration(files.calibration)
@@ -187,3 +179,63 @@ def _seen_from_right(left_px: FloatArray, right_px: FloatArray) -> Mask:
     with np.errstate(invalid="ignore"):
         agree = np.abs(there_px - left_px) <= _LARGEST_DIFFERENCE_PX
     return np.asarray(inside & agree)
+
+
+_LIMITS = {"gain": (0.0, 10.0), "gamma": (0.0, 10.0), "ramp": (-1.0, 1.0)}
+_LEVELS = 255  # the change is rounded to 8 bits again, as a camera would store it
+AS_STORED = "as stored"
+"""Name of the trials in which nothing is changed."""
+
+
+@dataclass(frozen=True)
+class Light:
+    """Change of the right view before it is matched.
+
+    Parameters
+    ----------
+    kind
+        "gain" multiplies intensities by `value`, "gamma" raises them to the power `value`, and
+        "ramp" multiplies them by 1 - `value` at the left end up to 1 + `value` at the right end.
+        The default changes nothing.
+    value
+        Strength of the change.
+    """
+
+    kind: str = ""
+    value: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse gain=0.6, gamma=1.3 or ramp=0.3."""
+        if text == AS_STORED:
+            return cls()
+        kind, _, word = text.partition("=")
+        try:
+            value = float(word)
+        except ValueError:
+            value = float("nan")
+        low, high = _LIMITS.get(kind, (np.inf, -np.inf))
+        if not low < value < high:
+            raise InputError(
+                f"light {short_repr(text)} must be gain=NUMBER or gamma=NUMBER, above 0 and below "
+                "10, or ramp=NUMBER, above -1 and below 1: gain=0.6, gamma=1.3, ramp=0.3."
+            )
+        return cls(kind, value)
+
+    @property
+    def name(self) -> str:
+        """Name in tables, which `parse` reads."""
+        return f"{self.kind}={self.value:g}" if self.kind else AS_STORED
+
+    def apply(self, view: Image) -> Image:
+        """Return the view in the changed light, clipped at full scale and rounded to 8 bits."""
+        if not self.kind:
+            return view
+        if self.kind == "gamma":
+            changed = view.astype(np.float64) ** self.value
+        elif self.kind == "ramp":
+            changed = view * np.linspace(1 - self.value, 1 + self.value, view.shape[1])
+        else:
+            changed = view * np.float64(self.value)
+        stored = np.rint(np.clip(changed, 0, 1) * _LEVELS) / _LEVELS
+        return np.asarray(stored, dtype=np.float32)

@@ -1,27 +1,142 @@
-"""Typical camera: the simulated prototype with typical lenses, and its calibrated rig.
+"""Simulated cameras with a calibration: the tuned twin, and the typical camera.
 
-The rig was found by `calibrate` from simulated boards (benchmarks/typical_rig.py); nothing of the
-true lens errors is in it. Only the part of the sensor that a view needs is rendered.
+The tuned twin is the paper's prototype, tuned on boards as the paper tunes its own camera. The
+typical camera is the prototype with typical lenses; its rig was found by `calibrate` from simulated
+boards (benchmarks/typical_rig.py), and nothing of the true lens errors is in it. Only the part of
+the sensor that a view needs is rendered.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import hypot
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
+from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.errors import InputError, SceneError
 from d3s.lab.twin.blur import Psf
 from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.lens_errors import LensErrors
+from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawFrame, RawLayout, simulate_raw
-from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, LayeredScene, Scene
+from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, LayeredScene, Plane, Scene
 from d3s.lab.twin.sensor import Sensor, as_sensor, generator, seed_sequence
+from d3s.lab.twin.sequence import CALIBRATION_DISTANCES_M, EVALUATION_DISTANCES_M, even_distances_m
+from d3s.lab.twin.textures import Texture
 from d3s.lab.twin.typical_lenses import typical_lenses
-from d3s.rig import Calibration, Rig
+from d3s.rig import Calibration, Provenance, Rig
 from d3s.rig.calibration import view_to_raw_places
 from d3s.types import FloatArray, Image, Mask
+from d3s.version import __version__
+
+NEAR_M, FAR_M = CALIBRATION_DISTANCES_M, EVALUATION_DISTANCES_M
+"""Depths of the two series of the paper: 25 planes each, every 4 cm, with six depths in both."""
+
+QUICK_NEAR_M, QUICK_FAR_M = even_distances_m(0.25, 1.21, 7), even_distances_m(1.09, 1.97, 5)
+"""The same ranges in fewer steps."""
+
+NOISE = 0.01
+"""Standard deviation of the noise, of full scale. The paper does not give that of its sensor."""
+
+BOARD = "calibration"
+"""Pattern of the board; none of the textures of reports."""
+
+# Makes the noise of the boards differ from that of the planes of a sweep with the same seed.
+_STREAM = int.from_bytes(b"board")
+
+# The same seed must give the same rig file, so that its date of creation is a constant.
+_CREATED = "2000-01-01T00:00:00+00:00"
+
+
+TUNED_RIG = Path(__file__).with_name("tuned_rig.toml")
+"""Rig file of `tuned_twin` with its defaults, written by `benchmarks/typical_rig.py --tuned`."""
+
+
+def tuned_rig() -> Rig:
+    """Return the paper's prototype with the scale, offset and virtual baselines of `tuned_twin`."""
+    return Rig.load(TUNED_RIG)
+
+
+class TunedTwin(NamedTuple):
+    """Tuned rig, and the results of its tuning."""
+
+    rig: Rig
+    tuning: Tuning
+    baselines: ChosenBaselines
+    depths_m: tuple[float, ...]  # depths of the boards
+
+
+@lru_cache(maxsize=4)
+def tuned_twin(
+    *,
+    depths_m: tuple[float, ...] = NEAR_M + FAR_M,
+    shape: tuple[int, int] = (300, 640),
+    noise: float = NOISE,
+    seed: int = 0,
+) -> TunedTwin:
+    """Tune scale, offset and virtual baselines of the paper's prototype on simulated boards.
+
+    The geometry is known, so that the views need no rectification.
+    """
+    rig = Rig.paper_prototype()
+    views = [
+        plane_views(rig, depth_m, BOARD, seed=(seed, _STREAM, i), shape=shape, noise=noise)
+        for i, depth_m in enumerate(depths_m)
+    ]
+    tuning = find_tuning(views, depths_m, rig)
+    baselines = choose_baselines(views, depths_m, rig, tuning)
+    calibration = _calibration(tuning, baselines, shape)
+    return TunedTwin(rig.replace(calibration=calibration), tuning, baselines, depths_m)
+
+
+def plane_views(
+    rig: Rig,
+    depth_m: float,
+    pattern: str,
+    *,
+    seed: Sequence[int],
+    shape: tuple[int, int],
+    noise: float = NOISE,
+) -> tuple[Image, Image]:
+    """Simulate the noisy views of a plane.
+
+    The first number of `seed` is that of the texture.
+    """
+    plane = Plane(depth_m=depth_m, texture=Texture(pattern=pattern, seed=seed[0]))
+    pair = simulate(plane, rig, noise=noise, seed=seed, shape=shape)
+    return pair.left, pair.right
+
+
+def _calibration(tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, int]) -> Calibration:
+    """Calibration of views that lie side by side and need no rectification."""
+    rows, cols = shape
+    middle_row, middle_col = (rows - 1) / 2, (cols - 1) / 2
+    return Calibration(
+        anchor_left_px=(cols + middle_col, middle_row),
+        anchor_right_px=(middle_col, middle_row),
+        crop_rows_px=rows,
+        crop_cols_px=cols,
+        rectify_scale=1.0,
+        rectify_angle_rad=0.0,
+        rectify_shift_y_px=0.0,
+        virtual_baselines_m=baselines.chosen.virtual_baselines_m,
+        a_cubic_m_px=tuning.a_cubic.coefficients,
+        b_cubic_m=tuning.b_cubic.coefficients,
+        tuned_candidates=CONSENSUS.candidates,
+        tuned_window_px=CONSENSUS.window_px,
+        tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
+        provenance=Provenance(
+            residuals={"tuning_mae_m": float(tuning.mae_m.min())},
+            input_sha256={},
+            created=_CREATED,
+            d3s_version=__version__,
+        ),
+    )
+
 
 Lens = Literal["perfect", "typical"]
 """Lenses of the camera of a sweep."""
@@ -62,21 +177,7 @@ def raw_frame(
     seed: tuple[int, ...] = (0,),
     psf: Psf = "disk",
 ) -> RawFrame:
-    """Render a raw frame of the typical camera.
-
-    Parameters
-    ----------
-    scene
-        Scene before the camera.
-    layout
-        Sensor, or the part of it that is rendered.
-    noise
-        Standard deviation of the noise, of full scale, or a `Sensor`.
-    seed
-        Seed of the noise.
-    psf
-        Shape of a blurred point.
-    """
+    """Render a raw frame of the typical camera."""
     return simulate_raw(
         scene,
         Rig.paper_prototype(),
@@ -106,19 +207,7 @@ def part_of_sensor(shape: tuple[int, int]) -> RawLayout:
 def rig_of_part(rig: Rig, layout: RawLayout, shape: tuple[int, int]) -> Rig:
     """Return the calibrated rig for a part of the sensor and smaller views around the axes.
 
-    Parameters
-    ----------
-    rig
-        Rig that was calibrated on whole frames.
-    layout
-        Part of the sensor, around its middle.
-    shape
-        Rows and columns of a view.
-
-    Raises
-    ------
-    InputError
-        When the rig has no calibration of this sensor, or its views are smaller.
+    `shape` is that of a view; `layout` lies around the middle of the sensor.
     """
     calibration = rig.calibration
     if calibration is None or _frame_shape(calibration) != SENSOR_LAYOUT.shape:
@@ -171,18 +260,8 @@ def typical_pair(
 ) -> TypicalPair:
     """Render a scene by the typical camera, and split the frame by its calibrated rig.
 
-    Parameters
-    ----------
-    scene
-        Scene before the camera, for a perfect left view of this shape.
-    rig
-        Rig that was calibrated on whole frames.
-    shape
-        Rows and columns of a view; its middle is the middle of the field.
-    noise, seed
-        Standard deviation of the noise, of full scale, and its seed.
-    psf
-        Shape of a blurred point.
+    The middle of the views is the middle of the field; the scene is that of a perfect left view of
+    `shape`.
     """
     layout = part_of_sensor(shape)
     part = rig_of_part(rig, layout, shape)
