@@ -28,7 +28,7 @@ import d3s
 from d3s.estimate.methods import estimate_quietly
 from d3s.lab.dense import densify
 from d3s.lab.dense.evidence import guide_of
-from d3s.lab.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR
+from d3s.lab.view.truth import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR
 from d3s.types import FloatArray, Image, Mask
 from dense_frames import RIG, THRESHOLD, DenseFrame, report_frames, tuning_frames
 from sheets import Sheet, show

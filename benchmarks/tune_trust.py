@@ -25,8 +25,7 @@ from d3s.estimate.joint import trust
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.types import Evidence, TrustModel
 from d3s.lab.evaluate import TUNING_PATTERNS
-from d3s.lab.evaluate.stereo.folders import find_scenes
-from d3s.lab.evaluate.stereo.scene import read_scene
+from d3s.lab.evaluate.stereo.scene import find_scenes, read_scene
 from d3s.lab.twin.pair import Scene
 from d3s.rig import Rig
 from d3s.runtime.scratch import borrow_scratch

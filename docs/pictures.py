@@ -26,9 +26,14 @@ from d3s.lab.twin.masks import draw_mask
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.patterns import PATTERNS
 from d3s.lab.twin.raw import RawFrame
-from d3s.lab.view.dense import FILLED_COLOUR, MEASURED_COLOUR, OPEN_COLOUR, plot_dense
 from d3s.lab.view.scene import plot_scenes, plot_textures
-from d3s.lab.view.truth import plot_depth_map
+from d3s.lab.view.truth import (
+    FILLED_COLOUR,
+    MEASURED_COLOUR,
+    OPEN_COLOUR,
+    plot_dense,
+    plot_depth_map,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "docs" / "_static"

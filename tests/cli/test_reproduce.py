@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from d3s.cli import app
 from d3s.lab.reproduce.item import Item, Result
-from d3s.lab.reproduce.registry import ITEMS
+from d3s.lab.reproduce.run import ITEMS
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 import analytic
 from analytic import PITCH, RESTING, S0, WIDTH, Camera, Texture
 from d3s.lab.reproduce import errata as printed
-from d3s.lab.reproduce import tab_s2_systems as systems
+from d3s.lab.reproduce import fig6_systems as systems
 from d3s.optics import cases, d3, psf, relation, roots, stereo, thin_lens
 from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import DepthCubic

@@ -109,7 +109,7 @@ def _program(lens: LensName, rig: Path | None, *, quick: bool) -> "Program":
 
 def _draw(found: "League", path: Path) -> None:
     from d3s.estimate.plot.save import save_figure
-    from d3s.lab.view.league import plot_league
+    from d3s.lab.view.methods import plot_league
 
     save_figure(plot_league(found), path, overwrite=True)
 

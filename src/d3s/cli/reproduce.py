@@ -57,7 +57,7 @@ def reproduce(
     item that fails does not stop the others.
     """
     from d3s.lab.reproduce.page import PAGE
-    from d3s.lab.reproduce.registry import find_items
+    from d3s.lab.reproduce.run import find_items
     from d3s.lab.reproduce.run import reproduce as make
 
     if list_items:

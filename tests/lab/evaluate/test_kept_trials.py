@@ -1,4 +1,4 @@
-"""Trials in several processes, trials that are found again, and what ends in between."""
+"""Trials in several processes, and trials that are found again."""
 
 import json
 import os
@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from d3s.errors import D3SError, InputError, OutputError
-from d3s.lab.evaluate import PlaneSweep, SceneSweep, evaluate_planes, evaluate_scenes
-from d3s.lab.evaluate.evaluation import pair_tasks
-from d3s.lab.evaluate.planes import measure_plane
-from d3s.rig import Rig
+from d3s.errors import D3SError, OutputError
+from d3s.lab.evaluate import PlaneSweep, SceneSweep, evaluate_planes
 from d3s.tasks import Task, results, running
 
 TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(93, 220))
@@ -81,19 +78,6 @@ def test_what_was_done_is_not_done_again(alone, tmp_path, monkeypatch):
     assert len(done) == 4
 
 
-def test_scenes_are_found_again(tmp_path, monkeypatch):
-    first = evaluate_scenes("bm", sweep=FEW, workers=1, folder=tmp_path)
-    monkeypatch.setattr(Task, "run", None)
-    again = evaluate_scenes("bm", sweep=FEW, workers=1, folder=tmp_path)
-    assert again.rows == first.rows
-
-
-def test_a_kept_trial_is_exact(tmp_path):
-    found = evaluate_planes("bm", sweep=TINY.replace(depths_m=(0.6,)), workers=1, folder=tmp_path)
-    told = [json.loads(path.read_text())["rows"][0] for path in tmp_path.iterdir()]
-    assert {one["mae_m"] for one in told} == set(found.rows.column("mae_m"))
-
-
 SCRIPT = """
 import signal, sys
 from d3s.lab.evaluate import PlaneSweep, evaluate_planes
@@ -111,24 +95,6 @@ def started(folder):
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.mark.slow
-def test_killed_sweep_goes_on(tmp_path):
-    """Again and again; and a script needs no guard of its main module."""
-    told = []
-    for _ in range(3):
-        with started(tmp_path) as child:
-            told += [int(child.stdout.readline()), int(child.stdout.readline())]
-            child.kill()
-    assert sorted(told) == told  # each goes on where the one before was
-    assert told[-1] > told[1]
-    with started(tmp_path) as child:
-        told = child.stdout.read().split()
-    assert told[-1] == "6"
-    assert len(told) < 4
-    assert len(names(tmp_path)) == 6
-    assert all(path.suffix == ".json" for path in tmp_path.iterdir())
 
 
 @pytest.mark.slow
@@ -170,19 +136,6 @@ def test_a_task_that_dies_is_told_and_loses_no_finished_result(tmp_path):
     found = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
     assert set(found) <= {2.0}
     assert f"{len(found)} finished results are kept in {tmp_path}" in str(caught.value)
-
-
-def test_an_error_in_a_process_keeps_its_words():
-    tasks = pair_tasks("planes", measure_plane, TINY, Rig.paper_prototype(), (), {})
-    wrong = [task._replace(job={**task.job, "sweep": {"noise": 0}}) for task in tasks]
-    with pytest.raises(D3SError, match="noise=0 must be above 0"):
-        results(wrong, workers=2)
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1.5, "2", 5000])
-def test_workers_that_cannot_be(workers):
-    with pytest.raises(InputError, match=r"workers=.* must be a whole number from 1 to 1024"):
-        evaluate_planes("bm", sweep=TINY, workers=workers)
 
 
 def test_a_folder_that_cannot_be(tmp_path):

@@ -8,21 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from d3s.errors import InputError, OutputError
+from d3s.errors import OutputError
 from d3s.estimate.methods import methods
 from d3s.lab.evaluate import Contender, PlaneSweep, Program, SceneSweep, compare
 from d3s.lab.evaluate.league import STEPS, WEAK, step_errors, steps_at
-from d3s.lab.evaluate.league_tables import (
-    BRIEF_MARKS,
-    FURTHER_MARKS,
-    MARKS,
-    best_of,
-    columns,
-    league_markdown,
-    league_texts,
-    with_league,
-    write_league,
-)
+from d3s.lab.evaluate.league_tables import best_of, columns, more_columns, write_league
 from d3s.lab.evaluate.table import SweepTable
 
 TINY = Program(
@@ -132,7 +122,12 @@ def test_planes_and_scenes_of_a_tiny_league(played):
         assert retained[49] == min(round(0.5 * one["pixels"]), retained[-1])
         assert retained[-1] >= one["own_retained"]
         assert trust == sorted(trust, reverse=True)
+        assert one["full_retained"] >= one["own_retained"]
     assert bm.curve_m[-1] == pytest.approx(bm.full["mae_m"], rel=0.1)
+    nearest_m, farthest_m = bm.own["range_m"]
+    shown = [one.shown(bm) for one in more_columns()]
+    assert shown[:3:2] == ["bm", f"{nearest_m:.2f} to {farthest_m:.2f}"]
+    assert more_columns()[3].shown(sift) == "-"
 
 
 def test_further_sections_have_trust_and_a_lower_common_density(played):
@@ -194,12 +189,6 @@ def test_the_own_filter_comes_first(depth_map, truth):
     assert maes_m == pytest.approx([0.2, 0.1, 0.1], rel=1e-5)
 
 
-def test_filters_that_are_off_keep_more(played):
-    for one in played.rows:
-        assert one["full_retained"] >= one["own_retained"]
-    assert any(one["full_retained"] > one["own_retained"] for one in played.rows)
-
-
 def test_every_method_says_how_its_filters_are_switched_off():
     for method in methods():
         contender = Contender(method=method)
@@ -234,66 +223,3 @@ def test_files_of_a_league(played, tmp_path):
     assert told["sections"][0]["standings"][2]["common"] is None
     with pytest.raises(OutputError, match=r"league\.csv exists"):
         write_league(played, tmp_path)
-
-
-def test_a_page_gets_the_league_between_its_marks(played):
-    text = league_markdown(played, "d3s compare")
-    assert "`d3s compare`" in text
-    assert "| method " in text
-    assert "**" in text
-    page = f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n"
-    texts = league_texts(played, "d3s compare")
-    assert texts[MARKS] == text
-    new = with_league(page, texts, "page.md")
-    assert new.startswith("before\n")
-    assert new.endswith("after\n")
-    assert "old" not in new
-    assert with_league(new, texts, "page.md") == new
-    for wrong in ("nothing", MARKS[0], f"{MARKS[1]}\n{MARKS[0]}"):
-        with pytest.raises(InputError, match=r"page\.md must have the lines <!-- compare: league"):
-            with_league(wrong, texts, "page.md")
-
-
-def test_a_page_with_other_marks_gets_one_table(played):
-    page = f"before\n{BRIEF_MARKS[0]}\n{BRIEF_MARKS[1]}\nafter\n"
-    new = with_league(page, league_texts(played, "d3s compare"), "page.md")
-    rows = [line for line in new.splitlines() if line.startswith("| ")]
-    # A table of all sections, and one of the weak scenes.
-    assert len(rows) == 2 * (1 + len(played.contenders))
-    assert "**Weak scenes, 1 pairs, in percent and cm**" in new
-    page = f"before\n{FURTHER_MARKS[0]}\n{FURTHER_MARKS[1]}\nafter\n"
-    weak_only = with_league(page, league_texts(played, "d3s compare"), "page.md")
-    assert [line for line in weak_only.splitlines() if line.startswith("| ")] == rows[4:]
-    cells_of = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
-    heading, bm, joint, sift, weak, *_ = cells_of
-    assert heading[0] == "method"
-    assert [cell.partition(", at")[0] for cell in heading[1:5]] == [
-        "planes",
-        "planes beyond 0.9 m",
-        "scenes",
-        "weak scenes",
-    ]
-    assert weak[1:3] == ["own filter: density", "own filter: MAE"]
-    section = played.sections()[0]
-    common = f"at {100 * section.common_density:.0f} %"
-    assert heading[5:] == ["range (m): own filter", f"range (m): {common}", "s / Mpx"]
-    planes = section.standings
-    for cells, one in zip((bm, joint), planes[:2], strict=True):
-        assert cells[5:7] == [_told_range(one.own["range_m"]), _told_range(one.common["range_m"])]
-    assert sift[6] == "-"
-    assert float(bm[1].strip("*")) == pytest.approx(100 * planes[0].common["mae_m"], abs=6e-4)
-    assert joint[1].startswith("**")
-    assert sift[1:4] == ["-"] * 3
-
-
-def _told_range(range_m):
-    return f"{range_m[0]:.2f} to {range_m[1]:.2f}" if range_m else "none"
-
-
-def test_programs():
-    assert Program.full().planes.depths_m[-1] == 2.0
-    assert len(Program.full().planes.patterns) == 8
-    seeded = Program.quick().with_seed(3)
-    assert seeded.scenes.seed == seeded.more[WEAK].seed == 3
-    assert Program.full().more[WEAK].surfaces == "weak"
-    assert Program.full().pairs == 88 + 12 + 8

@@ -21,7 +21,6 @@ from d3s.lab.evaluate.stereo.evaluation import (
     over_range,
     stereo_tasks,
 )
-from d3s.lab.evaluate.stereo.folders import find_scenes
 from d3s.lab.evaluate.stereo.measures import (
     Matches,
     curve_rows,
@@ -29,7 +28,7 @@ from d3s.lab.evaluate.stereo.measures import (
     matches_of,
     stereo_score,
 )
-from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, Light, read_scene
+from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, Light, find_scenes, read_scene
 from d3s.lab.peers.opencv import SgbmOptions
 from d3s.rig import Rig
 from pages import DOCS

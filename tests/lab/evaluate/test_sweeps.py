@@ -55,17 +55,6 @@ def test_no_pattern_is_both_tuned_on_and_reported():
     assert len(REPORT_PATTERNS) >= 8
 
 
-def test_the_default_sweeps_are_those_of_the_report():
-    sweep = PlaneSweep()
-    assert len(sweep.depths_m) == 25
-    assert (sweep.depths_m[0], sweep.depths_m[-1]) == (0.25, 2.0)
-    assert sweep.patterns == REPORT_PATTERNS
-    scenes = SceneSweep()
-    assert (scenes.count, scenes.nearest_m, scenes.farthest_m) == (30, 0.4, 1.9)
-    assert scenes.shape == (1025, 1025)
-    assert scenes.scene(3).patterns == REPORT_PATTERNS
-
-
 def test_planes_have_a_row_for_each_texture_depth_and_method(planes):
     places = [(row["texture"], row["depth_m"], row["method"]) for row in planes.rows]
     assert len(set(places)) == len(places) == 8

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from d3s.lab.evaluate import PlaneSweep
+from d3s.lab.evaluate.planes import AT_THRESHOLD, evaluate_thresholds
 from d3s.lab.evaluate.table import SweepTable, summarise
-from d3s.lab.evaluate.thresholds import AT_THRESHOLD, evaluate_thresholds
 
 
 def row(depth_m, threshold, retained, mae_m, texture="brick", density=0.5):

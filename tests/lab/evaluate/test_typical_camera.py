@@ -17,7 +17,7 @@ from d3s.lab.evaluate.cameras import (
     typical_rig,
 )
 from d3s.lab.evaluate.league import SIDES, SIDES_FROM_PX
-from d3s.lab.evaluate.league_tables import TYPICAL_MARKS, league_files, league_texts, marks_of
+from d3s.lab.evaluate.league_tables import league_files
 
 SHAPE = (93, 220)
 PLANE = d3s.Plane(depth_m=0.6, texture="gravel")
@@ -121,12 +121,9 @@ def test_the_program_has_typical_lenses_everywhere():
     assert set(Program.typical().planes.depths_m) <= set(kept)
 
 
-def test_the_league_has_files_and_marks_of_its_own(tmp_path):
+def test_the_league_has_files_of_its_own(tmp_path):
     program = Program(planes=TINY, scenes=SceneSweep(count=1, shape=SHAPE, lens="typical"))
     league = compare(("bm",), program=program, workers=1)
     assert league.rig == typical_rig()
-    assert set(league_texts(league, "d3s compare --lens typical")) == {TYPICAL_MARKS}
-    assert marks_of("typical") == (TYPICAL_MARKS,)
-    assert TYPICAL_MARKS not in marks_of("perfect")
     names = {path.name for path in league_files(tmp_path, "typical").values()}
     assert names.isdisjoint(path.name for path in league_files(tmp_path).values())

@@ -2,7 +2,7 @@
 
 import re
 
-from d3s.lab.reproduce.registry import ITEMS
+from d3s.lab.reproduce.run import ITEMS
 from pages import DOCS
 
 PAGE = (DOCS / "reproduction.md").read_text()

@@ -9,13 +9,11 @@ import pytest
 
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, SweepTable
 from d3s.lab.evaluate.cameras import BOARD
-from d3s.lab.reproduce import fig5_accuracy, fig5_measurements
+from d3s.lab.reproduce import fig5_accuracy
 from d3s.lab.reproduce.fig1b_working_range import measured_ranges
-from d3s.lab.reproduce.fig5_accuracy import make_accuracy
-from d3s.lab.reproduce.fig5_measurements import THRESHOLDS, lines_of, sweeps
+from d3s.lab.reproduce.fig5_accuracy import THRESHOLDS, lines_of, make_accuracy, sweeps
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
-from d3s.lab.view.methods import styles_of
 from d3s.rig import Rig
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
@@ -78,15 +76,6 @@ def table(result, name):
     return list(found.rows)
 
 
-def test_the_protocol_is_the_papers(tmp_path):
-    near, far = sweeps(Context(folder=tmp_path))
-    assert (near.depths_m[0], near.depths_m[-1], len(near.depths_m)) == (0.25, 1.21, 25)
-    assert (far.depths_m[0], far.depths_m[-1], len(far.depths_m)) == (1.01, 1.97, 25)
-    assert len(set(near.depths_m) & set(far.depths_m)) == 6
-    assert near.patterns == far.patterns
-    assert len(near.patterns) == 4
-
-
 @pytest.mark.parametrize("quick", [False, True])
 def test_nothing_is_tuned_on_what_is_reported(quick, tmp_path):
     for sweep in sweeps(Context(folder=tmp_path, quick=quick)):
@@ -143,16 +132,6 @@ def test_the_page_says_where_a_rival_wins(make):
     assert not any(one.same_conditions for one in rows.values())
 
 
-def test_a_threshold_that_buys_range_agrees(make):
-    rows = {one.what: one for one in make().comparisons}
-    assert rows["a threshold of 0.8 against 0.5"].agrees  # 0.6 to 1.64 m, for half of the pixels
-    assert rows["thresholds from 0.1 to 0.5"].agrees
-    assert not rows["a threshold of 0.1 against none"].agrees  # nothing changes there
-    (own,) = (one for what, one in rows.items() if what.startswith("working range of the cons"))
-    assert own.agrees
-    assert own.what.endswith("at least as long as printed?")
-
-
 def test_depths_of_a_quick_run_are_too_few_to_judge_thresholds(make):
     rows = [one for one in make(quick=True).comparisons if "threshold" in one.what]
     assert len(rows) == 3
@@ -182,20 +161,10 @@ def test_a_rival_of_shorter_range_but_smaller_error_is_not_less_accurate(make, m
     assert not sift.agrees
 
 
-def test_both_equations_are_drawn_in_one_colour():
-    tuned, printed = styles_of((TUNED.name, PRINTED.name)).values()
-    assert tuned.colour == printed.colour
-    assert tuned.line != printed.line
-
-
-def test_what_the_sweeps_were_is_kept(make):
-    assert make().sweeps == [{"sweep": {}}]
-
-
 def test_parameters_are_of_all_that_is_measured(tmp_path, monkeypatch):
     twin = SimpleNamespace(rig=Rig.paper_prototype())
-    monkeypatch.setattr(fig5_measurements, "twin_for", lambda context: twin)
-    found = fig5_measurements.parameters(Context(folder=tmp_path, seed=3))
+    monkeypatch.setattr(fig5_accuracy, "twin_for", lambda context: twin)
+    found = fig5_accuracy.parameters(Context(folder=tmp_path, seed=3))
     assert [one["sweep"]["depths_m"][0] for one in found] == [0.25] * 3 + [1.01] * 3
     assert [len(one["methods"]) for one in found[:3]] == [1, 1, len(OTHERS)]
     assert found[0]["sweep"]["seed"] == 3

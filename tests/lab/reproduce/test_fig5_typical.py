@@ -11,8 +11,7 @@ from d3s.lab.reproduce.fig5_accuracy import PAPER_RIVALS
 from d3s.lab.reproduce.fig5_typical import ITEM, make_typical
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, TUNED
-from d3s.lab.reproduce.registry import find_items
-from d3s.lab.reproduce.run import reproduce
+from d3s.lab.reproduce.run import find_items, reproduce
 
 DEPTHS_M = (0.25, 0.6, 1.1, 1.63, 1.97)
 

@@ -7,16 +7,19 @@ import pytest
 
 from d3s.calibrate.baselines import BaselineSet, ChosenBaselines
 from d3s.lab.evaluate.cameras import tuned_twin
-from d3s.lab.reproduce.eq_s11_baselines import baselines_of, printed_cost_m
 from d3s.lab.reproduce.fig1b_working_range import make_teaser, measured_ranges, teaser_of
-from d3s.lab.reproduce.fig3b_consensus_plane import consensus_plane_of
+from d3s.lab.reproduce.fig3b_consensus import (
+    Pixel,
+    SearchedWindows,
+    consensus_plane_of,
+    search_windows,
+    zici_of,
+)
 from d3s.lab.reproduce.fig6_systems import make_systems
-from d3s.lab.reproduce.fig_s1_confidence import Pixel, SearchedWindows, search_windows, zici_of
-from d3s.lab.reproduce.fig_s3_scale_and_offset import ab_fit_of, least_region_m
+from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of, least_region_m, printed_cost_m
 from d3s.lab.reproduce.fig_s6_psf import DEPTHS_M, make_psf, spot
-from d3s.lab.reproduce.item import Context, plain
-from d3s.lab.reproduce.not_reproduced import NOT_REPRODUCED
-from d3s.lab.reproduce.registry import ITEMS, find_items
+from d3s.lab.reproduce.item import Context
+from d3s.lab.reproduce.run import ITEMS, find_items
 from d3s.lab.reproduce.tab_s1_cases import CASES, make_cases
 from d3s.rig import Rig
 
@@ -46,14 +49,6 @@ def drawn(result):
     return result
 
 
-def test_an_item_is_found_in_a_module_named_after_its_place():
-    for item in ITEMS:
-        module = plain(item.run.__module__.removeprefix("d3s.lab.reproduce."))
-        assert any(module.startswith(place) for place in item.places)
-        for place in item.places:
-            assert find_items([place], lens=item.lens) == (item,)
-
-
 def test_registered_items_can_be_told_apart():
     for lens in ("perfect", "typical"):
         names = [name for item in ITEMS if item.lens == lens for name in (item.name, *item.places)]
@@ -64,11 +59,6 @@ def test_registered_items_can_be_told_apart():
         assert item.what.endswith(".")
     assert find_items(["FIG3b"])[0].name == "consensus_plane"
     assert find_items(["tables2"])[0].name == find_items(["systems"])[0].name == "systems"
-
-
-def test_what_cannot_be_made_says_why():
-    assert all(one.why.endswith(".") for one in NOT_REPRODUCED)
-    assert any("Hardware" in one.why for one in NOT_REPRODUCED)
 
 
 def test_only_the_papers_own_row_does_not_follow(context):

@@ -8,7 +8,7 @@ from d3s.lab.evaluate import Program
 from d3s.lab.evaluate.contender import as_contenders
 from d3s.lab.evaluate.league import OF_TRUST, STEPS, WEAK, League
 from d3s.lab.evaluate.table import SweepTable
-from d3s.lab.view.league import plot_league
+from d3s.lab.view.methods import plot_league
 from d3s.rig import Rig
 
 GROUPS = ("planes", "scenes", WEAK)

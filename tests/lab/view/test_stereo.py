@@ -1,7 +1,7 @@
 """The chart of a stereo data set: a row of panels for each light."""
 
 from d3s.lab.evaluate import evaluate_stereo
-from d3s.lab.view.stereo import plot_stereo
+from d3s.lab.view.methods import plot_stereo
 from stereo_sets import write_middlebury
 
 

@@ -76,8 +76,8 @@ def stereo(
     from d3s.estimate.plot.save import save_figure
     from d3s.lab.evaluate.stereo import evaluate_stereo, write_stereo
     from d3s.lab.evaluate.stereo.evaluation import checked_lights, stereo_files
-    from d3s.lab.evaluate.stereo.folders import find_scenes
-    from d3s.lab.view.stereo import plot_stereo
+    from d3s.lab.evaluate.stereo.scene import find_scenes
+    from d3s.lab.view.methods import plot_stereo
 
     contenders = options.contenders_of(method)
     with value_of("--light"):

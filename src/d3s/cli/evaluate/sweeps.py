@@ -100,9 +100,8 @@ def sweep_command(
 
 def _evaluation(name: str) -> "Evaluation":
     """Import the evaluations when a command runs, so that `d3s --help` stays fast."""
-    from d3s.lab.evaluate.planes import PLANES
+    from d3s.lab.evaluate.planes import PLANES, THRESHOLDS
     from d3s.lab.evaluate.scenes import SCENES
-    from d3s.lab.evaluate.thresholds import THRESHOLDS
 
     return {one.name: one for one in (PLANES, SCENES, THRESHOLDS)}[name]
 

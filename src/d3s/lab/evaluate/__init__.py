@@ -12,8 +12,7 @@ cameras         simulated cameras with a calibration: the tuned twin, and one wi
 sweep           planes and scenes of a sweep, and one noisy pair of them
 table           the table of a sweep, its summariser, CSV and JSON
 evaluation      a kind of evaluation, its run over a sweep, and its files
-planes          planes over depth and texture
-thresholds      planes over thresholds of confidence
+planes          planes over depth and texture, and over thresholds of confidence
 scenes          random scenes, by region
 rooms           path-traced rooms, by region and kind of walls
 twin            the twin against the path tracer
@@ -26,14 +25,13 @@ from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.evaluation import SweepResults
 from d3s.lab.evaluate.league import League, Program, compare
 from d3s.lab.evaluate.metrics import Score, score
-from d3s.lab.evaluate.planes import evaluate_planes
+from d3s.lab.evaluate.planes import evaluate_planes, evaluate_thresholds
 from d3s.lab.evaluate.quality import plane_quality, quality_of, temporal_noise
 from d3s.lab.evaluate.rooms import RoomSweep, evaluate_rooms
 from d3s.lab.evaluate.scenes import evaluate_scenes
 from d3s.lab.evaluate.stereo import StereoResults, evaluate_stereo
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS, PlaneSweep, SceneSweep
 from d3s.lab.evaluate.table import SweepTable
-from d3s.lab.evaluate.thresholds import evaluate_thresholds
 from d3s.lab.evaluate.truth import Truth, truth_of
 
 __all__ = [

@@ -29,46 +29,22 @@ Measure = Callable[..., Rows]
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """A kind of evaluation: what is measured on each pair, and how the rows are summarised.
+    """A kind of evaluation: what is measured on each pair, and how the rows are summarised."""
 
-    Parameters
-    ----------
-    name
-        Names the files of results, and the trials that are kept on disk.
-    sweep
-        Which pairs: the class, whose defaults are those of the evaluation.
-    measure
-        Makes the rows of one pair. A function of a module: worker processes import it.
-    summarise
-        Makes the lines of the summary.
-    has_duels
-        Whether `measure` also compares methods on the pixels that both retained.
-    """
-
-    name: str
-    sweep: type[Sweep]
-    measure: Measure
+    name: str  # of the files of results, and of the trials that are kept on disk
+    sweep: type[Sweep]  # its defaults are those of the evaluation
+    measure: Measure  # a function of a module: worker processes import it
     summarise: Callable[["SweepResults"], list[dict[str, Any]]]
-    has_duels: bool = True
+    has_duels: bool = True  # whether `measure` also compares methods where both have a depth
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResults:
     """Rows of an evaluation, with the sweep, camera and methods that decide them.
 
-    Parameters
-    ----------
-    evaluation
-        The kind of evaluation.
-    sweep, rig, contenders
-        Pairs, camera and methods.
-    settings
-        Further settings of the evaluation, such as thresholds.
-    rows
-        One for each pair and method; of scenes, also for each region; of thresholds, also for each
-        threshold.
-    duels
-        One for each pair, method and rival, on the pixels that both retained; none for thresholds.
+    `rows` has one for each pair and method; of scenes, also for each region; of thresholds, also
+    for each threshold. `duels` has one for each pair, method and rival, on the pixels that both
+    retained; none for thresholds. `settings` are further ones, such as thresholds.
     """
 
     evaluation: Evaluation

@@ -1,31 +1,20 @@
-"""The league as CSV, JSON and Markdown."""
+"""The league as CSV and JSON, and its columns for tables."""
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from d3s.errors import InputError
 from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.evaluate.evaluation import common_parameters, write_texts
 from d3s.lab.evaluate.league import OF_TRUST, SHARES, League, Section, Standing
 from d3s.lab.evaluate.table import Row, csv_text, for_json
 
 MORE_TITLE = "Working range on planes (MAE below 1 cm on every texture), and time of one core"
-Marks = tuple[str, str]
-MARKS: Marks = ("<!-- compare: league -->", "<!-- end of league -->")
-"""Marks in a page around all tables of the league."""
-BRIEF_MARKS: Marks = ("<!-- compare: standings -->", "<!-- end of standings -->")
-"""Marks in a page around one table with the most important columns."""
-FURTHER_MARKS: Marks = ("<!-- compare: further sections -->", "<!-- end of further sections -->")
-"""Marks in a page around the tables of further sections, such as weak scenes."""
-TYPICAL_MARKS: Marks = ("<!-- compare: typical lenses -->", "<!-- end of typical lenses -->")
-"""Marks in a page around all tables of the league with typical lenses."""
-
 # Columns of league_pairs.csv.
 _PAIR_COLUMNS = (
     *("group", "pair", "depth_m", "method", "time_s", "pixels"),
@@ -202,123 +191,9 @@ def best_of(column: Column, section: Section) -> str | None:
     return min(known, key=lambda method: known[method]) if known else None
 
 
-def league_markdown(league: League, command: str) -> str:
-    """Format a table for each section, with the best method of a column in bold."""
-    sections = league.sections()
-    parts = [f"Simulated; made by `{command}`. Errors in cm, densities in percent."]
-    parts += [f"**{title_of(one)}**\n\n{_standings(one, columns(one))}" for one in sections]
-    if sections[0].name == "planes":
-        parts.append(f"**{MORE_TITLE}**\n\n{_standings(sections[0], more_columns())}")
-    return "\n\n".join(parts)
-
-
 def title_of(section: Section) -> str:
     """Title of a section: its name and the number of its pairs."""
     return f"{section.name[0].upper()}{section.name[1:]}, {section.pairs} pairs"
-
-
-def _standings(section: Section, shown: Sequence[Column]) -> str:
-    best = [best_of(column, section) for column in shown]
-    lines = [
-        [
-            f"**{column.shown(one)}**" if winner == one.method else column.shown(one)
-            for column, winner in zip(shown, best, strict=True)
-        ]
-        for one in section.standings
-    ]
-    headings = [f"{one.group}: {one.heading}".removeprefix(": ") for one in shown]
-    return markdown_table(headings, lines)
-
-
-def markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Format a table; the first column is aligned to the left, the others to the right."""
-    cells = [list(headings), *map(list, lines)]
-    widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(headings))]
-
-    def line(row: Sequence[str]) -> str:
-        first, *others = zip(row, widths, strict=True)
-        padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
-        return f"| {' | '.join(padded)} |"
-
-    rules = ["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])]
-    return "\n".join([line(cells[0]), f"|{'|'.join(rules)}|", *map(line, cells[1:])])
-
-
-def standings_markdown(league: League, command: str) -> str:
-    """Format one table: errors of all sections at their common densities, ranges and times.
-
-    Below it are the tables of further sections.
-    """
-    sections = league.sections()
-    first = sections[0]
-    shown = [
-        Column(group="", heading="method", shown=lambda one: one.method),
-        *(_common_column(section) for section in sections),
-    ]
-    if first.name == "planes":
-        _, _, own, common, time = more_columns()
-        density = f"at {100 * first.common_density:.0f} %"
-        shown += [own, replace(common, heading=density), replace(time, group="")]
-    words = f"Simulated; made by `{command}`. Mean absolute errors in cm."
-    return "\n\n".join([words, _standings(first, shown), *_further(sections)])
-
-
-def further_markdown(league: League, command: str) -> str:
-    """Format a table for each further section: densities, errors and trust with the own filter."""
-    words = f"Simulated; made by `{command}`. Errors in cm, shares in percent."
-    return "\n\n".join([words, *_further(league.sections())])
-
-
-def _further(sections: Sequence[Section]) -> list[str]:
-    return [
-        f"**{title_of(one)}, in percent and cm**\n\n{_standings(one, columns(one))}"
-        for one in sections
-        if one.is_further
-    ]
-
-
-def _common_column(section: Section) -> Column:
-    """Column of errors at the common density of a section."""
-    errors_m = {
-        one.method: one.common["mae_m"] if one.common else float("nan") for one in section.standings
-    }
-    return Column(
-        group="",
-        heading=f"{section.name}, at {100 * section.common_density:.0f} %",
-        shown=lambda one: _cm(errors_m[one.method]),
-        value=lambda one: errors_m[one.method],
-    )
-
-
-def with_league(page: str, texts: Mapping[Marks, str], name: str | os.PathLike[str]) -> str:
-    """Return a page with the league between its marks, in place of an earlier league."""
-    made, places = page, 0
-    for (begin, end), text in texts.items():
-        before, found, rest = made.partition(begin)
-        _, closed, after = rest.partition(end)
-        if found and closed:
-            made = f"{before}{begin}\n\n{text}\n\n{end}{after}"
-            places += 1
-    if not places:
-        lines = " or ".join(f"{begin} and {end}" for begin, end in texts)
-        raise InputError(f"{name} must have the lines {lines}: the tables go between.")
-    return made
-
-
-def marks_of(lens: Lens) -> tuple[Marks, ...]:
-    """Return the marks in a page that a league with these lenses fills."""
-    return (TYPICAL_MARKS,) if lens == "typical" else (MARKS, BRIEF_MARKS, FURTHER_MARKS)
-
-
-def league_texts(league: League, command: str) -> dict[Marks, str]:
-    """Texts of a league for each pair of marks in a page: those of `marks_of`."""
-    if league.program.lens == "typical":
-        return {TYPICAL_MARKS: league_markdown(league, command)}
-    return {
-        MARKS: league_markdown(league, command),
-        BRIEF_MARKS: standings_markdown(league, command),
-        FURTHER_MARKS: further_markdown(league, command),
-    }
 
 
 def _cm(metres: float) -> str:

@@ -1,14 +1,15 @@
 """Ground truth of a simulated pair, and which of its pixels are judged."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.lab.evaluate.cameras import TypicalPair
+from d3s.lab.twin.pair import Pair
 from d3s.optics.information import depth_bound_map
-from d3s.rig import Rig
-from d3s.types import FloatArray, Image, Mask
+from d3s.types import FloatArray, Mask
 
 WINDOW_PX = 31
 """Side of the window whose bound decides whether a pixel is textured; half of it is the border."""
@@ -50,32 +51,8 @@ class Truth:
         }
 
 
-class CleanPair(Protocol):
-    """Views without noise, with their truth on the pixels of the left view; (rows, cols)."""
-
-    @property
-    def left(self) -> Image:
-        """Left view."""
-
-    @property
-    def right(self) -> Image:
-        """Right view."""
-
-    @property
-    def depth_m(self) -> Image:
-        """Depth in metres."""
-
-    @property
-    def occluded(self) -> Mask:
-        """Pixels whose point the right view does not show."""
-
-    @property
-    def rig(self) -> Rig:
-        """The camera."""
-
-
 def truth_of(
-    clean: CleanPair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX
+    clean: Pair | TypicalPair, noise_sigma: float, *, edge_reach_px: float = EDGE_REACH_PX
 ) -> Truth:
     """Truth of a pair without noise, to which noise of a standard deviation will be added.
 

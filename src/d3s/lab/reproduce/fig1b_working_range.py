@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from d3s.lab.reproduce.fig6_systems import COMPARED_SYSTEMS, OWN, System
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Rows, Table
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, PRINTED_RANGE_M, holds_printed_range
-from d3s.lab.reproduce.tab_s2_systems import COMPARED_SYSTEMS, OWN, System
 from d3s.lab.view.methods import styles_of
 from d3s.lab.view.reproduction import OTHERS, PROTOTYPE, Range, plot_working_ranges
 from d3s.rig import Rig

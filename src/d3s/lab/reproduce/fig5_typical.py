@@ -8,17 +8,20 @@ import numpy as np
 from d3s.lab.evaluate import PlaneSweep, evaluate_planes
 from d3s.lab.evaluate.cameras import NOISE, Lens, tuned_rig, typical_rig
 from d3s.lab.evaluate.evaluation import sweep_parameters
+from d3s.lab.evaluate.planes import evaluate_thresholds
 from d3s.lab.evaluate.table import Row, SweepTable
-from d3s.lab.evaluate.thresholds import evaluate_thresholds
-from d3s.lab.reproduce.fig5_accuracy import PAPER_RIVALS, curves_of, depth_rows, reaches_of
-from d3s.lab.reproduce.fig5_measurements import (
+from d3s.lab.reproduce.fig5_accuracy import (
     COLUMNS,
+    PAPER_RIVALS,
     QUICK_TEXTURES,
     Line,
     by_range,
+    curves_of,
+    depth_rows,
     ends_text,
     length_m,
     lines_of,
+    reaches_of,
 )
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import (

@@ -16,14 +16,73 @@ from typing import Any, Literal, NamedTuple
 from d3s.atomic import make_folder, write_text
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.lab.evaluate.cameras import Lens
-from d3s.lab.reproduce.item import Context, Item, Result, Rows
+from d3s.lab.reproduce import (
+    fig1b_working_range,
+    fig3b_consensus,
+    fig5_accuracy,
+    fig5_typical,
+    fig6_systems,
+    fig7_real_world,
+    fig_s3_tuning,
+    fig_s5_synthetic_scenes,
+    fig_s6_psf,
+    tab_s1_cases,
+)
+from d3s.lab.reproduce.item import (
+    ERROR,
+    Context,
+    Item,
+    Result,
+    Rows,
+    plain,
+    stored_result,
+    write_result,
+)
 from d3s.lab.reproduce.page import write_page
-from d3s.lab.reproduce.registry import ITEMS, find_items
-from d3s.lab.reproduce.store import ERROR, stored_result, write_result
 from d3s.runtime.versions import code_digest
 from d3s.tasks import Workers, place_of
 from d3s.types import Progress
 from d3s.version import __version__
+
+ITEMS: tuple[Item, ...] = (
+    fig1b_working_range.ITEM,
+    fig3b_consensus.CONSENSUS_PLANE,
+    fig5_accuracy.ITEM,
+    fig5_typical.ITEM,
+    fig6_systems.ITEM,
+    fig7_real_world.ITEM,
+    tab_s1_cases.ITEM,
+    fig3b_consensus.ZICI,
+    fig_s3_tuning.AB_FIT,
+    fig_s3_tuning.BASELINES,
+    fig_s5_synthetic_scenes.ITEM,
+    fig_s6_psf.ITEM,
+)
+"""All items in the order of the paper, which is their order on the page."""
+
+
+def find_items(
+    names: Sequence[str], items: Sequence[Item] = ITEMS, lens: Lens = "perfect"
+) -> tuple[Item, ...]:
+    """Return items by their names or places in the paper, in the registry's order; all for none.
+
+    An unknown name is refused with a list of all names and places. Items with other lenses are left
+    out.
+    """
+    items = [item for item in items if item.lens == lens]
+    if not names:
+        return tuple(items)
+    known = {item.name: {plain(item.name), *item.places} for item in items}
+    unknown = [name for name in names if not any(plain(name) in keys for keys in known.values())]
+    if unknown:
+        kind = "" if lens == "perfect" else f" with {lens} lenses"
+        raise InputError(
+            f"{', '.join(map(repr, unknown))}: no such item{kind}. There are "
+            f"{', '.join(f'{item.name} ({item.reference})' for item in items)}."
+        )
+    wanted = {plain(name) for name in names}
+    return tuple(item for item in items if wanted & known[item.name])
+
 
 _MARK = "reproduction.json"  # marks a folder that may be written to
 

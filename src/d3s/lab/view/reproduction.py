@@ -1,10 +1,13 @@
-"""Figures of the reproduction without sweeps: Figs. 1b, 6, S6 and Table S1."""
+"""Figures of the reproduction without sweeps: Figs. 1b, 3b, 6, S1, S3, S6, Table S1, Eq. S11."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from d3s.calibrate.baselines import ChosenBaselines
+from d3s.calibrate.tuning import Tuning
 from d3s.lab.view.methods import OURS, PAPER
 from d3s.types import FloatArray
 
@@ -246,3 +249,215 @@ def _draw_band(
     low, middle, high = np.nanpercentile(found_m, (5, 50, 95), axis=1)
     axes.fill_between(true_m, low, high, color=colour, alpha=0.25, linewidth=0)
     axes.plot(true_m, middle, color=colour, label=name)
+
+
+class Predictions(NamedTuple):
+    """Predicted depths at one pixel over virtual baseline and shift."""
+
+    baselines_m: FloatArray  # (baselines,), at which the candidates are tried
+    candidates_m: FloatArray  # (candidates,)
+    shifts_px: FloatArray  # (candidates, baselines)
+    depths_m: FloatArray  # (candidates, baselines)
+    field_baselines_m: FloatArray  # (field baselines,), grid over the whole plane
+    field_shifts_px: FloatArray  # (field shifts,)
+    field_m: FloatArray  # (field shifts, field baselines)
+    true_m: float
+
+
+def plot_plane(predictions: Predictions) -> "Figure":
+    """Plot predicted depth over the plane of virtual baseline and shift, and along some lines.
+
+    Colours are linear in inverse depth, so that negative predictions, which are beyond infinity,
+    have the colour of the farthest depth.
+    """
+    colours = _Colours(predictions.true_m)
+    figure = new_figure(11.0, 4.4)
+    first, second, third = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
+    _draw_lines(first, predictions, colours)
+    _draw_field(second, predictions, colours)
+    _draw_cuts(third, predictions)
+    return figure
+
+
+class _Colours:
+    """Colour map of depths around a true depth."""
+
+    # Times the true depth: equal differences of inverse depth to either side.
+    _NEAREST, _FARTHEST = 0.7, 1.75
+
+    def __init__(self, true_m: float) -> None:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        ends = 1.0 / (self._FARTHEST * true_m), 1.0 / (self._NEAREST * true_m)
+        self.norm, self.map = Normalize(*ends), f"{DEPTH_COLOURS}_r"
+        self._scale = ScalarMappable(self.norm, self.map)
+        self.ticks_m = true_m * np.array([0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7])
+
+    def of(self, depth_m: ArrayLike) -> FloatArray:
+        """Colours of depths, (..., 4)."""
+        return np.asarray(self._scale.to_rgba(1.0 / np.asarray(depth_m)))
+
+
+def _draw_lines(axes: "Axes", p: Predictions, colours: _Colours) -> None:
+    """Plot the predictions of every candidate on its line, as the paper draws them."""
+    for candidate_m, shifts_px, depths_m in zip(
+        p.candidates_m, p.shifts_px, p.depths_m, strict=True
+    ):
+        width = 4.0 if np.isclose(candidate_m, p.true_m) else 1.5
+        along_mm, line = 1e3 * p.baselines_m, tuple(colours.of(candidate_m))
+        axes.plot(along_mm, shifts_px, color=line, linewidth=width, zorder=1)
+        axes.scatter(
+            along_mm,
+            shifts_px,
+            c=colours.of(depths_m),
+            edgecolors="black",
+            linewidths=0.5,
+            s=42,
+            zorder=2,
+        )
+    axes.set(xlabel="virtual baseline (mm)", ylabel="shift of the right view (px)")
+    axes.set_title("lines: candidates; points: predictions", fontsize="small")
+
+
+def _draw_field(axes: "Axes", p: Predictions, colours: _Colours) -> None:
+    mesh = axes.pcolormesh(
+        1e3 * p.field_baselines_m,
+        p.field_shifts_px,
+        1.0 / p.field_m,
+        cmap=colours.map,
+        norm=colours.norm,
+        shading="nearest",
+        rasterized=True,
+    )
+    for candidate_m, shifts_px in zip(p.candidates_m, p.shifts_px, strict=True):
+        is_true = np.isclose(candidate_m, p.true_m)
+        colour, width = ("white", 2.5) if is_true else ("0.75", 0.8)
+        axes.plot(1e3 * p.baselines_m, shifts_px, color=colour, linewidth=width)
+    axes.set(
+        xlabel="virtual baseline (mm)",
+        xlim=(1e3 * p.field_baselines_m[0], 1e3 * p.field_baselines_m[-1]),
+        ylim=(p.field_shifts_px[0], p.field_shifts_px[-1]),
+    )
+    axes.set_title("every prediction; white: the true depth", fontsize="small")
+    bar = axes.figure.colorbar(mesh, ax=axes, label="depth (m)", extend="both")
+    bar.set_ticks((1.0 / colours.ticks_m).tolist(), labels=[f"{z:.2g}" for z in colours.ticks_m])
+
+
+def _draw_cuts(axes: "Axes", p: Predictions) -> None:
+    """Plot predictions along the true line and two others."""
+    right = int(np.abs(p.candidates_m - p.true_m).argmin())
+    names = (-1, "nearer", PAPER), (0, "true", "black"), (1, "farther", OURS)
+    for step, name, colour in names:
+        number = right + step
+        label = f"{name}: {p.candidates_m[number]:.2f} m"
+        axes.plot(1e3 * p.baselines_m, p.depths_m[number], "o-", color=colour, label=label)
+        axes.axhline(p.candidates_m[number], color=colour, linestyle=":", linewidth=1.5)
+    axes.set(xlabel="virtual baseline (mm)", ylabel="predicted depth (m)")
+    axes.set_title("along three lines; dotted: the candidate", fontsize="small")
+    axes.legend(fontsize="x-small", frameon=False)
+    axes.grid(alpha=0.25)
+
+
+def plot_confidence(
+    candidates_m: FloatArray, both: FloatArray, depth_only: FloatArray, true_m: float
+) -> "Figure":
+    """Plot the confidence over candidates at one pixel, with and without inverse depth."""
+    figure = new_figure(10.0, 3.6)
+    axes_of = figure.subplots(1, 2, sharey=True)
+    names = "in depth and inverse depth (Eq. 14)", "in depth alone (Eq. S5)"
+    for axes, name, values, colour in zip(
+        axes_of, names, (both, depth_only), (OURS, PAPER), strict=True
+    ):
+        best = int(values.argmax())
+        axes.plot(candidates_m, values, color=colour, linewidth=1.2)
+        axes.axvline(true_m, color=QUIET, linestyle="--", label=f"true depth, {true_m:.2f} m")
+        axes.plot(
+            candidates_m[best],
+            values[best],
+            "v",
+            color="black",
+            label=f"chosen, {candidates_m[best]:.2f} m",
+        )
+        axes.set(xlabel="candidate depth (m)", title=name, ylim=(0, 1.08))
+        # Below the axes, where no curve can pass.
+        axes.legend(
+            fontsize="small",
+            frameon=False,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.16),
+            ncols=2,
+        )
+        axes.grid(alpha=0.25)
+    axes_of[0].set_ylabel("confidence")
+    return figure
+
+
+def plot_tuning(tuning: Tuning, region_m: tuple[float, float], stereo_m_px: FloatArray) -> "Figure":
+    """Plot scale and offset over the virtual baseline with their cubics, and the error left."""
+    figure = new_figure(10.0, 4.0)
+    first, third = figure.subplots(1, 2, width_ratios=(1.3, 1))
+    second = first.twinx()
+    along_mm = 1e3 * tuning.virtual_baselines_m
+    fine_m = np.linspace(tuning.virtual_baselines_m[0], tuning.virtual_baselines_m[-1], 200)
+    for axes, values, sd, cubic, colour, name in (
+        (first, tuning.a_m_px, tuning.a_sd_m_px, tuning.a_cubic, PAPER, "a"),
+        (second, 100 * tuning.b_m, 100 * tuning.b_sd_m, tuning.b_cubic, OURS, "b"),
+    ):
+        unit = 1.0 if name == "a" else 100.0
+        curve = unit * np.polynomial.polynomial.polyval(fine_m, cubic.coefficients)
+        axes.errorbar(along_mm, values, sd, fmt="o", color=colour, markersize=4, linewidth=0.8)
+        axes.plot(1e3 * fine_m, curve, color=colour, label=f"{name}: cubic, R² = {cubic.r2:.5f}")
+        axes.tick_params(axis="y", colors=colour)
+    label = "a of stereo without blur"
+    first.plot(along_mm, stereo_m_px, ":", color=QUIET, label=label)
+    first.set_ylabel("a (m px)", color=PAPER)
+    second.set_ylabel("b (cm)", color=OURS)
+    lines = [one for axes in (first, second) for one in axes.get_legend_handles_labels()[0]]
+    first.legend(handles=lines, fontsize="small", frameon=False, loc="lower center")
+    third.plot(along_mm, 100 * tuning.mae_m, "o-", color="black", markersize=4)
+    third.set(ylabel="MAE at the true shift (cm)", ylim=(0, None))
+    for axes in (first, third):
+        axes.axvspan(1e3 * region_m[0], 1e3 * region_m[1], color="0.85", zorder=0)
+        axes.set_xlabel("virtual baseline (mm)")
+        axes.grid(alpha=0.25)
+    return figure
+
+
+def plot_baselines(chosen: ChosenBaselines, printed_m: Sequence[float]) -> "Figure":
+    """Plot the cost of sets of virtual baselines: the best by size, and all of the chosen size."""
+    figure = new_figure(10.0, 4.2)
+    first, second = figure.subplots(1, 2, width_ratios=(1, 1.25))
+    counts = np.arange(1, len(chosen.best_of_count) + 1)
+    first.plot(counts, [1e3 * one.cost_m for one in chosen.best_of_count], "o-", color=OURS)
+    for count, one in zip(counts, chosen.best_of_count, strict=True):
+        first.annotate(
+            f"{100 * one.density:.1f} %",
+            (count, 1e3 * one.cost_m),
+            xytext=(0, -14),
+            textcoords="offset points",
+            ha="center",
+            fontsize="x-small",
+        )
+    first.set(xlabel="how many virtual baselines", ylabel="cost of the best set (mm)")
+    first.set(
+        xticks=counts,
+        xlim=(0.5, counts[-1] + 0.5),
+        ylim=(0, 1.25e3 * max(one.cost_m for one in chosen.best_of_count)),
+    )
+    first.set_title("numbers: share of windows with a depth", fontsize="small")
+    first.grid(alpha=0.25)
+    sampled_mm = 1e3 * chosen.sampled_m
+    mesh = second.pcolormesh(
+        sampled_mm, sampled_mm, 1e3 * chosen.surface_m.T, cmap="magma_r", rasterized=True
+    )
+    figure.colorbar(mesh, ax=second, label="cost (mm)")
+    ends = chosen.chosen.virtual_baselines_m
+    for name, (low, high), colour, marker in (
+        ("chosen here", (ends[0], ends[-1]), OURS, "o"),
+        ("the paper's", (printed_m[0], printed_m[-1]), PAPER, "*"),
+    ):
+        second.plot(1e3 * low, 1e3 * high, marker, color=colour, markersize=11, label=name)
+    second.set(xlabel="shortest of the set (mm)", ylabel="longest of the set (mm)")
+    second.legend(fontsize="small", frameon=False, loc="lower right")
+    return figure

@@ -4,14 +4,9 @@ A folder of scenes and methods come in. Every method runs on the same views; its
 compared with the truth of the data set. Tables by scene, region and method, curves of error over
 density, and a summary come out.
 
-folders     scenes in a folder, recognised by the names of their files
-scene       one scene: views, camera, truth and regions
-light       changes of the light of the right view
-settings    options of methods on stereo data sets
-measures    figures of a depth map in pixels of disparity
-summary     mean over the scenes
-page        the summary as tables in Markdown
-evaluation  `evaluate_stereo`: the run over all scenes, and its files
+scene       scenes in a folder; views, camera, truth and regions of one, and changes of its light
+measures    figures of a depth map in pixels of disparity, and their mean over the scenes
+evaluation  `evaluate_stereo`: options of methods, the run over all scenes, and its files
 """
 
 from d3s.lab.evaluate.stereo.evaluation import StereoResults, evaluate_stereo, write_stereo

@@ -11,7 +11,6 @@ from d3s.errors import InputError
 from d3s.estimate import Options
 from d3s.lab.evaluate.contender import Contender, as_contenders
 from d3s.lab.evaluate.evaluation import Methods, Rows, contenders_of, join_rows, write_texts
-from d3s.lab.evaluate.stereo.folders import FoundScenes, SceneFiles, find_scenes
 from d3s.lab.evaluate.stereo.measures import (
     CAP_PX,
     Matches,
@@ -27,8 +26,11 @@ from d3s.lab.evaluate.stereo.scene import (
     JUMP_REACH_PX,
     WEAK_BELOW,
     WEAK_WINDOW_PX,
+    FoundScenes,
     Light,
+    SceneFiles,
     StereoScene,
+    find_scenes,
     read_scene,
 )
 from d3s.lab.evaluate.sweep import run_contender
@@ -44,33 +46,15 @@ STEREO_METHODS = ("joint", "sgbm", "bm")
 
 @dataclass(frozen=True, kw_only=True)
 class StereoResults:
-    """Rows of all scenes, and everything that decides them.
+    """Rows of all scenes, and everything that decides them."""
 
-    Parameters
-    ----------
-    found
-        Scenes, and those that were left out.
-    contenders
-        Methods, with the options for stereo data sets.
-    lights
-        Changes of the right view; the first changes nothing.
-    disparities
-        Disparities that were searched; None for those of the calibration files.
-    with_occluded
-        Whether occluded pixels are judged as well.
-    rows
-        One for each `scene`, `light`, `region` and `method`, with the fields of `StereoScore`.
-    curves
-        One for each `scene`, `light`, `method`, `order` and `density`.
-    """
-
-    found: FoundScenes
-    contenders: tuple[Contender, ...]
-    lights: tuple[Light, ...]
-    disparities: int | None
-    with_occluded: bool
-    rows: SweepTable
-    curves: SweepTable
+    found: FoundScenes  # and those that were left out
+    contenders: tuple[Contender, ...]  # with the options for stereo data sets
+    lights: tuple[Light, ...]  # changes of the right view; the first changes nothing
+    disparities: int | None  # that were searched; None for those of the calibration files
+    with_occluded: bool  # whether occluded pixels are judged as well
+    rows: SweepTable  # for each `scene`, `light`, `region` and `method`: fields of `StereoScore`
+    curves: SweepTable  # for each `scene`, `light`, `method`, `order` and `density`
 
     def summary(self) -> list[dict[str, Any]]:
         """Summarise all scenes: a line for each light and method."""

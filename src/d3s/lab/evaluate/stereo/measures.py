@@ -33,21 +33,11 @@ _SIGMA_DIGITS = 5  # of sigma in px, where pixels are ordered by it
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Matches:
-    """Result of one method in disparity; all arrays are (rows, cols), NaN where there is none.
-
-    Parameters
-    ----------
-    disparity_px
-        Disparity in px.
-    sigma_px
-        Its standard deviation in px.
-    trust
-        Confidence of the method, or another quantity that orders its pixels, the best highest.
-    """
+    """Result of one method in disparity; all arrays are (rows, cols), NaN where there is none."""
 
     disparity_px: FloatArray
-    sigma_px: FloatArray
-    trust: FloatArray
+    sigma_px: FloatArray  # its standard deviation
+    trust: FloatArray  # confidence, or another quantity that orders pixels, the best highest
 
     @property
     def valid(self) -> Mask:
@@ -235,23 +225,12 @@ def _mean_of_all(column: str) -> Figure:
 
 
 _OWN = (
-    "density",
-    "median_px",
-    "mae_px",
-    "bad_05",
-    "bad_1",
-    "bad_2",
-    "coverage_1",
-    "coverage_2",
-    "coverage_3",
+    *("density", "median_px", "mae_px", "bad_05", "bad_1", "bad_2"),
+    *("coverage_1", "coverage_2", "coverage_3"),
 )
 _GAINS = (
-    "sigma_gain",
-    "confidence_gain",
-    "found",
-    "found_bad_1",
-    "found_sigma_gain",
-    "found_confidence_gain",
+    *("sigma_gain", "confidence_gain"),
+    *("found", "found_bad_1", "found_sigma_gain", "found_confidence_gain"),
 )
 _AT = ("at_50", "at_70", "at_80", "sigma_at_50", "sigma_at_70", "sigma_at_80")
 
