@@ -242,7 +242,7 @@ def sheets(results: Results) -> list[Sheet]:
     """All tables, what is asked first."""
     if not results.cells:
         return []
-    makers = (targets, _depths, _bound, _sigma, _consensus, _verdicts)
+    makers = (targets, _depths, _bound, _sigma, _consensus_sheet, _verdicts)
     return [make(results) for make in makers]
 
 
@@ -355,7 +355,7 @@ def _finite(function: Callable[..., float], values: Iterable[float]) -> float:
     return float(function(some)) if some else math.nan
 
 
-def _within(results: Results, kind: str, depths_m: Sequence[float]) -> list[list[float]]:
+def _shares_within(results: Results, kind: str, depths_m: Sequence[float]) -> list[list[float]]:
     """Shares within 1 sigma, and those within 3, of all ninths of cameras of a kind at depths."""
     return [
         [
@@ -374,7 +374,7 @@ def _sigma(results: Results) -> Sheet:
     for depth_m in LENS_DEPTHS_M:
         cells = [f"{depth_m:.2f}"]
         for kind in (PERFECT, "flat", "lens"):
-            within_1, within_3 = _within(results, kind, [depth_m])
+            within_1, within_3 = _shares_within(results, kind, [depth_m])
             bias = [
                 abs(mean(results, name, "bias_cm", depth_m, place))
                 for name in results.names(kind)
@@ -391,7 +391,7 @@ def _sigma(results: Results) -> Sheet:
     return Sheet("joint: sigma and mean error of the ninths", headings, lines, words=())
 
 
-def _consensus(results: Results) -> Sheet:
+def _consensus_sheet(results: Results) -> Sheet:
     """Errors of `consensus` on the middle rows by depth, and the ranges below 1 cm."""
     columns = [
         (name, place)

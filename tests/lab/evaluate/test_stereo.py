@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import re
 
 import numpy as np
 import pytest
@@ -31,7 +30,6 @@ from d3s.lab.evaluate.stereo.measures import (
 from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, Light, find_scenes, read_scene
 from d3s.lab.peers.opencv import SgbmOptions
 from d3s.rig import Rig
-from pages import DOCS
 from stereo_sets import (
     FAR_PX,
     NEAR_PX,
@@ -53,15 +51,6 @@ def middlebury(tmp_path):
 
 
 # Layouts ------------------------------------------------------------------------------------------
-
-
-def test_middlebury_nested_or_a_single_scene(middlebury):
-    assert [one.name for one in find_scenes(middlebury).scenes] == [
-        "trainingQ/Bench",
-        "trainingQ/Chair",
-    ]
-    (one,) = find_scenes(middlebury / "trainingQ" / "Chair").scenes
-    assert (one.name, one.layout) == ("Chair", "middlebury")
 
 
 @pytest.mark.parametrize("layout", ["middlebury", "2014", "eth3d", "kitti", "kitti noc"])
@@ -100,10 +89,12 @@ def test_disparity_of_the_right_view_tells_what_it_shows(tmp_path):
     assert np.array_equal(scene.occluded, scene.known & ~stereo_pair()[3])
 
 
-def test_scenes_without_truth_are_left_out(middlebury):
+def test_scenes_are_found_and_those_without_truth_left_out(middlebury):
     write_middlebury(middlebury / "testQ" / "Stairs", truth="")
     found = find_scenes(middlebury)
-    assert len(found.scenes) == 2
+    assert [one.name for one in found.scenes] == ["trainingQ/Bench", "trainingQ/Chair"]
+    (one,) = find_scenes(middlebury / "trainingQ" / "Chair").scenes
+    assert (one.name, one.layout) == ("Chair", "middlebury")
     assert found.left_out == {"testQ/Stairs": "has no truth"}
 
 
@@ -207,13 +198,6 @@ def test_curves_end_where_the_method_has_no_more_pixels():
     assert at["sigma", 0.5] == at["oracle", 0.5] == pytest.approx(0.2)
 
 
-def test_a_method_without_any_disparity_has_no_figures():
-    nothing = result([np.nan] * 4)
-    found = stereo_score(nothing, nothing, np.full((1, 4), 20.0), np.ones((1, 4), dtype=bool))
-    assert (found.density, found.found) == (0, 0)
-    assert all(map(math.isnan, (found.bad_1, found.at_50, found.coverage_1, found.sigma_gain)))
-
-
 def depth_map(depth_m, sigma_m=0.01):
     depth_m = np.array([depth_m], dtype=np.float32)
     return DepthMap(
@@ -251,16 +235,6 @@ def test_methods_of_opencv_start_from_their_options_for_stereo():
     assert given.name == "sgbm:p2=999"
     as_it_is = for_stereo(Contender(method="sgbm", options=SgbmOptions()))
     assert as_it_is.checked_options() == SgbmOptions()
-
-
-@pytest.mark.parametrize("method", STEREO_OPTIONS)
-def test_options_for_stereo_are_those_of_the_page(method):
-    page = (DOCS / "evaluation.md").read_text()
-    (text,) = re.findall(rf"`({method}:block_size_px=[^`]*)`", page)
-    assert (
-        Contender.parse(text).checked_options()
-        == for_stereo(Contender.parse(method)).checked_options()
-    )
 
 
 def test_all_methods_search_the_range_of_the_scene_unless_told():

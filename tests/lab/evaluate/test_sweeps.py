@@ -20,7 +20,7 @@ from d3s.lab.evaluate import (
 )
 from d3s.lab.evaluate.contender import as_contenders
 from d3s.lab.evaluate.evaluation import write_results
-from d3s.lab.evaluate.table import SweepTable, csv_text
+from d3s.lab.evaluate.table import SweepTable
 from d3s.lab.twin.patterns import PATTERNS
 
 TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(100, 220))
@@ -194,13 +194,6 @@ def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
     with pytest.raises(OutputError, match=r"planes\.csv exists. Choose another folder"):
         write_results(planes, tmp_path / "new")
     write_results(planes, tmp_path / "new", overwrite=True)
-
-
-def test_cells_without_a_number_are_empty(planes):
-    lost = changed(planes.duels[:1], common=0, mae_m=math.nan)
-    (row,) = table(csv_text(lost))
-    assert (row["common"], row["mae_m"]) == ("0", "")
-    assert csv_text([]) == ""
 
 
 def test_a_contender_from_words():

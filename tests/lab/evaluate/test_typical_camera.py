@@ -16,7 +16,6 @@ from d3s.lab.evaluate.cameras import (
     typical_pair,
     typical_rig,
 )
-from d3s.lab.evaluate.league import SIDES, SIDES_FROM_PX
 from d3s.lab.evaluate.league_tables import league_files
 
 SHAPE = (93, 220)
@@ -109,16 +108,6 @@ def test_only_the_sides_are_judged_if_asked():
     judged = TINY.replace(beyond_px=60).trial((0, 0), typical_rig()).truth.judged
     assert judged.any()
     assert not judged[:, 51:169].any()
-
-
-def test_the_program_has_typical_lenses_everywhere():
-    for program in (Program.typical(), Program.typical(quick=True)):
-        assert program.lens == "typical"
-        assert {sweep.lens for sweep in program.sweeps.values()} == {"typical"}
-        assert program.more[SIDES].beyond_px == SIDES_FROM_PX
-    assert Program.full().lens == "perfect"
-    kept = Program.full().planes.depths_m
-    assert set(Program.typical().planes.depths_m) <= set(kept)
 
 
 def test_the_league_has_files_of_its_own(tmp_path):

@@ -5,21 +5,11 @@ import pytest
 
 import d3s
 from d3s.lab.evaluate import TUNING_PATTERNS
-from d3s.lab.reproduce.fig7_real_world import DEPTHS_M, SCENES, make_real_world
+from d3s.lab.reproduce.fig7_real_world import SCENES, make_real_world
 from d3s.lab.reproduce.item import Context
 
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (60, 120)
-
-
-@pytest.mark.parametrize("name", SCENES)
-def test_scenes_are_between_the_depths_of_the_papers(name):
-    scene = SCENES[name](SHAPE, 0, RIG)
-    pair = d3s.simulate(scene, RIG, shape=SHAPE)
-    nearest_m, farthest_m = DEPTHS_M
-    assert pair.depth_m.min() >= nearest_m
-    assert pair.depth_m.max() <= farthest_m
-    assert np.ptp(pair.depth_m) > 0.1
 
 
 def test_stairs_come_nearer_from_top_to_bottom():

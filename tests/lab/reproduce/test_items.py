@@ -16,7 +16,7 @@ from d3s.lab.reproduce.fig3b_consensus import (
     zici_of,
 )
 from d3s.lab.reproduce.fig6_systems import make_systems
-from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of, least_region_m, printed_cost_m
+from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of, printed_cost_m
 from d3s.lab.reproduce.fig_s6_psf import DEPTHS_M, make_psf, spot
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.run import ITEMS, find_items
@@ -125,13 +125,6 @@ def test_cubics_fit_as_well_as_the_papers_do():
     for row in rows:
         stereo = -0.0121 / 2e-6 * row["virtual_baseline_m"]
         assert row["a_m_px"] == pytest.approx(stereo, rel=0.2)
-
-
-def test_region_of_the_least_error_by_hand():
-    baselines = np.arange(1.0, 8.0)
-    error = np.array([1.02, 3.0, 1.04, 1.0, 1.05, 1.06, 1.0])
-    assert least_region_m(baselines, error) == (3.0, 5.0)
-    assert least_region_m(baselines, np.ones(7)) == (1.0, 7.0)
 
 
 def test_virtual_baselines_are_close_together_and_about_a_tenth():

@@ -152,16 +152,6 @@ def test_a_failing_item_loses_no_other(tmp_path, calls):
     assert "Failed" not in (tmp_path / "index.html").read_text()
 
 
-def test_a_figure_that_cannot_be_drawn_is_a_failure_too(tmp_path, calls):
-    def make(context):
-        figure = Figure((1, 1))
-        figure.text(0, 0, "$\\no$")  # which matplotlib does not read before it draws
-        return Result(pictures=[Picture(name="x", figure=figure, caption="")])
-
-    items = an_item("bad", calls, make=make), an_item("good", calls)
-    assert states(reproduce((), tmp_path, items=items)) == {"bad": "failed", "good": "made"}
-
-
 def test_a_failure_leaves_what_was_made_before(tmp_path, calls):
     def fail(context):
         raise ZeroDivisionError

@@ -65,15 +65,9 @@ def test_text_is_escaped():
     assert page.count("</script>") == 1
 
 
-def test_numbers_are_right_aligned():
-    table = html_table(("what", "found"), [("3 frames", "1.5 px")], numbers=(1,))
-    assert "<td>3 frames</td>" in table
-    assert '<td class="number">1.5 px</td>' in table
-
-
-def test_rows_of_a_table_have_the_colour_of_their_grade():
-    table = html_table(("what",), [("one",), ("two",)], kinds=("good", "bad"))
-    assert '<tr class="good"><td>one</td></tr>\n<tr class="bad"><td>two</td></tr>' in table
+def test_cells_have_the_classes_of_numbers_and_grades():
+    table = html_table(("a", "b"), [("3 frames", "1.5 px")], numbers=(1,), kinds=("bad",))
+    assert '<tr class="bad"><td>3 frames</td><td class="number">1.5 px</td></tr>' in table
 
 
 def test_methods_have_the_colours_of_all_charts():

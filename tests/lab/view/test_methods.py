@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from d3s.estimate.methods import methods
-from d3s.lab.view.methods import OURS, PAPER, styles_of
+from d3s.lab.view.methods import PAPER, styles_of
 
 # What eyes without one kind of cone make of linear light (Machado and others, 2009).
 EYES = {
@@ -49,12 +49,6 @@ def test_every_method_has_a_mark_of_its_own_and_is_seen_on_white():
     assert len({style.marker for style in styles.values()}) == len(methods())
     for style in styles.values():
         assert lab(style.colour, EYES["all cones"])[0] < 75
-
-
-def test_ours_and_the_papers_stand_out():
-    joint, consensus, *others = styles_of(methods()).values()
-    assert (joint.colour, consensus.colour) == (OURS, PAPER)
-    assert joint.width > consensus.width > max(style.width for style in others)
 
 
 def test_a_name_that_goes_on_is_still_its_method():

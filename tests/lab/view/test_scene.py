@@ -1,20 +1,12 @@
-"""Figures of the digital twin, and docs/twin.md."""
-
-import re
-import shlex
+"""Figures of the digital twin."""
 
 import numpy as np
 import pytest
-import typer.main
 
 import d3s
-from d3s.cli import app
 from d3s.errors import InputError
-from d3s.estimate.plot.save import save_figure
 from d3s.lab.view.scene import plot_pair, plot_scenes, plot_textures
-from pages import DOCS, ROOT, python_blocks
 
-PAGE = (DOCS / "twin.md").read_text()
 RIG = d3s.Rig.paper_prototype()
 SMALL = (120, 180)
 
@@ -70,12 +62,6 @@ def test_pair_shows_both_views_and_all_that_is_true(pair):
     np.testing.assert_array_equal(panel(figure, "Disparity").get_array(), pair.disparity_px)
 
 
-def test_views_are_shown_from_black_to_full_scale(pair):
-    figure = plot_pair(pair)
-    assert panel(figure, "Right").get_clim() == (0, 1)
-    assert panel(figure, "Right").get_cmap().name == "gray"
-
-
 def test_both_blurs_have_one_scale_with_focus_in_its_middle(pair):
     figure = plot_pair(pair)
     left, right = (panel(figure, f"Blur radius, {side}").get_clim() for side in ("left", "right"))
@@ -114,14 +100,6 @@ def test_scenes_have_a_row_each_and_one_scale_of_depth(pair, plane, raw):
     assert len({image.get_clim() for image in depths}) == 1
 
 
-def test_panels_of_a_row_stand_in_line(pair, raw):
-    figure = plot_scenes({"random": pair, "sensor": raw})
-    figure.draw_without_rendering()
-    tops = [round(axes.get_position().y1, 6) for axes in figure.axes]
-    assert len(set(tops[:4])) == 1
-    assert len(set(tops[4:6])) == 1
-
-
 def test_textures_are_labelled_by_name_distance_and_blur(plane):
     near = d3s.simulate(d3s.Plane(depth_m=0.5), RIG, shape=SMALL)
     figure = plot_textures({"leaves": [near, plane], "wood": [near, plane]}, across=2)
@@ -136,58 +114,3 @@ def test_sheets_of_nothing_are_refused(plane):
     for textures in ({}, {"leaves": []}, {"leaves": [plane], "wood": [plane, plane]}):
         with pytest.raises(InputError, match="same number"):
             plot_textures(textures)
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda pair: plot_pair(pair),
-        lambda pair: plot_scenes({"one": pair}),
-        lambda pair: plot_textures({"one": [pair]}),
-    ],
-    ids=["pair", "scenes", "textures"],
-)
-def test_same_pair_gives_the_same_bytes(draw, pair, tmp_path):
-    first, second = tmp_path / "a.png", tmp_path / "b.png"
-    save_figure(draw(pair), first, dpi=50)
-    save_figure(draw(pair), second, dpi=50)
-    assert first.read_bytes() == second.read_bytes()
-
-
-def test_pictures_of_the_page_are_there_and_small():
-    pictures = re.findall(r"!\[[^\]]+\]\((.+?)\)", PAGE)
-    assert pictures == ["_static/twin_scenes.png", "_static/twin_textures.png"]
-    for name in pictures:
-        data = (ROOT / "docs" / name).read_bytes()
-        assert data.startswith(b"\x89PNG")
-        assert len(data) < 400_000, name
-
-
-def test_pictures_can_be_drawn_again(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    import pictures
-
-    layers = pictures.objects_before_the_wall()
-    assert [one.mask.shape for one in layers] == [pictures.WALL_SHAPE] * 5
-    assert layers[1].texture.contrast == 0  # the white box
-    assert pictures.layered().layers[0].mask.max() == 1
-
-
-def test_python_of_the_page_runs():
-    scope: dict[str, object] = {}
-    shapes = []
-    for code in python_blocks(DOCS / "twin.md"):
-        exec(compile(code, "twin.md", "exec"), scope)
-        shapes.append(scope["pair"].occluded.shape)
-    assert shapes == [(902, 1802), (400, 600), (200, 300), (250, 350)]
-
-
-def test_options_of_the_page_are_those_of_the_command():
-    blocks = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-    commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
-    assert commands
-    known = typer.main.get_command(app).commands["simulate"].params
-    options = {name for option in known for name in option.opts}
-    for command in commands:
-        assert command[:2] == ["d3s", "simulate"]
-        assert {word for word in command if re.match(r"--?[a-z]", word)} <= options

@@ -11,7 +11,6 @@ from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.report import Report
 from d3s.calibrate.verdict import NOTE_ON_MEASURES, RULES
 from d3s.lab.view import calibration_plots as plots
-from d3s.lab.view import field_plots
 from d3s.lab.view.page import (
     figure_block,
     grid,
@@ -113,10 +112,10 @@ def _disparity_part(report: Report) -> Iterator[str]:
         "from the wrong plane, a single point that one distance is wrong, a pattern over the field "
         f"that lenses are not described. {_depth_of_a_residual(geometry)}"
     )
-    residuals = field_plots.plot_residuals(geometry, left)
+    residuals = plots.plot_residuals(geometry, left)
     blocks = [figure_block(residuals, "Residual disparity over 1/Z")]
     if left is not None:
-        maps = field_plots.plot_residual_maps(left)
+        maps = plots.plot_residual_maps(left)
         caption = "Residual disparity over the field of other frames, with the means of its ninths"
         blocks.append(figure_block(maps, caption))
     yield grid(blocks)
@@ -134,7 +133,7 @@ def _rows_part(report: Report) -> Iterator[str]:
     rows, left = report.rows, report.field_residuals
     blocks = []
     if left is not None:
-        maps = field_plots.plot_rows_maps(left)
+        maps = plots.plot_rows_maps(left)
         blocks.append(figure_block(maps, "Vertical disparity left over the field of other frames"))
     if rows is not None:
         over_frames = plots.plot_rows_over_frames(rows, report.distances_m)
@@ -150,10 +149,10 @@ def _light_part(report: Report) -> Iterator[str]:
     maps, left = report.lens_maps, report.field_residuals
     blocks = []
     if maps is not None:
-        light = field_plots.plot_light(maps, field_plots.half_size_of(report))
+        light = plots.plot_light(maps, plots.half_size_of(report))
         blocks.append(figure_block(light, "Light of both views, of that on the left axis"))
     if left is not None:
-        ratio = field_plots.plot_light_left(left)
+        ratio = plots.plot_light_left(left)
         blocks.append(figure_block(ratio, "What is left of their ratio"))
     if blocks:
         yield heading("Flat field")
@@ -168,15 +167,15 @@ def _lenses_part(report: Report) -> Iterator[str]:
     maps = report.lens_maps
     if maps is None:
         return
-    half_size = field_plots.half_size_of(report)
+    half_size = plots.half_size_of(report)
     yield heading("Lenses")
     yield words(
         "Distortion is taken out when a raw frame is split. Focus changes over the field, and "
         "differs along rows and columns: methods take the blur that follows into account. "
         "Crosses: the axes."
     )
-    distortion = field_plots.plot_distortion(maps, half_size)
-    focus = field_plots.plot_focus(maps, half_size)
+    distortion = plots.plot_distortion(maps, half_size)
+    focus = plots.plot_focus(maps, half_size)
     yield grid(
         [
             figure_block(distortion, "Displacement by distortion; arrows are enlarged"),

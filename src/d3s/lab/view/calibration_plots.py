@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.defocus import Defocus
-from d3s.calibrate.validation import FieldResiduals, mean_of_known
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.matches import PairMatches
 from d3s.calibrate.noise import Noise
 from d3s.calibrate.report import Report, RowsLeft
 from d3s.calibrate.tuning import Tuning
-from d3s.calibrate.validation import Validation
+from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import RULES
 from d3s.lab.view.methods import styles_of
 from d3s.rig.lens_maps import LensMaps
@@ -275,7 +274,7 @@ def _shade_chosen(axes: "Axes", chosen: ChosenBaselines | None) -> None:
 
 _SIDES = ("left", "right")
 _PLACES = (33, 65)  # rows and columns at which the maps of lenses are drawn
-_ARROWS = (5, 9)
+_FIELD_ARROWS = (5, 9)
 _LONGEST = 0.25  # arrow, of the half width of a view
 _HALF_SIZE = (0.5, 1.0)  # of a view as that of the paper, with its half width as the radius
 
@@ -380,7 +379,7 @@ def plot_distortion(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
         panels.append(Panel(f"{name} view", np.hypot(*step)))
     high = max(1.0, *(float(panel.values.max()) for panel in panels))
     figure = _draw_maps(x, y, panels, Scale("displacement (px)", 0, high, "Blues"))
-    x, y = _places((0.9 * half_size[0], 0.9 * half_size[1]), _ARROWS)
+    x, y = _places((0.9 * half_size[0], 0.9 * half_size[1]), _FIELD_ARROWS)
     steps = [maps.distorted(camera, x, y) - np.stack([x, y]) for camera in range(len(_SIDES))]
     longest = max(float(np.hypot(*step).max()) for step in steps)
     for axes, step in zip(figure.axes, steps, strict=False):
