@@ -97,7 +97,7 @@ def plane(depth_m: float, pattern: str, noise: float = 0.01, shape=(160, 340), s
 @cache
 def on_plane(depth_m: float, pattern: str, method: str = "joint", noise: float = 0.01) -> Judged:
     """Errors of a method on a wall; "tuned" is `consensus` with the numbers that tuning found."""
-    from d3s.lab.evaluate.tuned_twin import tuned_rig
+    from d3s.lab.evaluate.cameras import tuned_rig
 
     pair = plane(depth_m, pattern, noise)
     if method == "tuned":
