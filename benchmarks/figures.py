@@ -43,13 +43,10 @@ TARGETS = {
     "candidates": Target("growth with the candidates, exponent", "<", 1, "", 2),
     "threads": Target("2 threads against 1", ">=", 1.7, " x", 2),
     "callers": Target("pairs per second, two callers at once against one", None, 0, " x", 2),
-    "content": Target("slowest content relative to the scene", None, 0, " x", 2),
     "warm_call": Target("first call of a new process, imports included", "<", 1.5, " s", 2),
     "import": Target("`import d3s`", "<", 0.3, " s", 3),
     "first_ever": Target("first call ever, with compilation", "<", 30, " s"),
     "first_ever_line": Target("messages about the compilation", ">=", 1, "", 0),
-    "half_frame": Target("less work: half the rows, share of the time", "<=", 0.55, "", 2),
-    "half_options": Target("less work: fastest options, share of the time", "<=", 0.5, "", 2),
 }
 
 
@@ -151,26 +148,3 @@ def candidates_sheet(table: dict[str, list[dict[str, float]]]) -> Sheet:
         for line in some
     ]
     return Sheet("time over candidates", ("method", "candidates", "Mpx", "time", "ms / Mpx"), lines)
-
-
-def content_sheet(table: dict[str, float]) -> Sheet:
-    """Table of time over the content of the picture; the first is the scene."""
-    scene_s = next(iter(table.values()))
-    lines = [(name, shown_time(one), f"{one / scene_s:.2f}") for name, one in table.items()]
-    return Sheet("time over content", ("picture", "joint", "relative to the scene"), lines)
-
-
-def budget_sheet(table: list[dict[str, Any]]) -> Sheet:
-    """Table of the ways to do less work."""
-    lines = [
-        (
-            line["how"],
-            shown_time(line["seconds"]),
-            f"{line['share']:.2f}",
-            f"{100 * line['density']:.1f}",
-            f"{1e3 * line['mae_m']:.2f}",
-        )
-        for line in table
-    ]
-    headings = ("options", "time", "share of the default", "density (%)", "MAE (mm)")
-    return Sheet("less work, less time", headings, lines)

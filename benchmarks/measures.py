@@ -27,29 +27,21 @@ from d3s.estimate.consensus.plan import settings_of
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.images import checked_pair
 from d3s.runtime.parallel import thread_count
-from figures import Row, budget_sheet, candidates_sheet, content_sheet, pixels_sheet
+from figures import Row, candidates_sheet, pixels_sheet
 from sheets import Sheet
 from timing import Work, race
 from workloads import (
     DISPARITIES,
-    NOISE,
     RIG,
     SCENE,
     Effort,
-    LessWork,
     Pair,
     Setting,
     bm_settings,
-    is_known,
     joint,
     sgbm_settings,
     simulated,
-    ways_to_do_less,
 )
-
-# Share of the default's density that options must keep to count as useful.
-USEFUL = 0.75
-
 
 # Against OpenCV -----------------------------------------------------------------------------------
 
@@ -339,28 +331,7 @@ def _chosen(settings: list[Setting], name: str) -> Setting:
     return found
 
 
-def over_content(pair: Pair, effort: Effort) -> tuple[list[Row], Sheet]:
-    """Time over the content: scene, planes, and pairs without any depth."""
-    rng = np.random.default_rng(0)
-    nothing = np.full(pair.shape, np.nan, dtype=np.float32)
-    noise = [rng.normal(0.5, 0.1, pair.shape).astype(np.float32) for _ in range(2)]
-    flat = [rng.normal(0.5, NOISE, pair.shape).astype(np.float32) for _ in range(2)]
-    pairs = {
-        "scene, 0.3 to 1.9 m": pair,
-        "plane at 0.3 m": simulated(d3s.Plane(depth_m=0.3), pair.shape),
-        "plane at 1 m": simulated(d3s.Plane(depth_m=1.0), pair.shape),
-        "noise that the views do not share": Pair(noise[0], noise[1], nothing),
-        "grey wall with 1 % noise": Pair(flat[0], flat[1], nothing),
-    }
-    best = effort.race({name: joint(one) for name, one in pairs.items()})
-    scene_s = next(iter(best.values()))
-    slowest = max(best, key=lambda name: best[name])
-    worst = best[slowest]
-    row = Row(key="content", measured=worst / scene_s, ours_s=worst, note=slowest)
-    return [row], content_sheet(best)
-
-
-# Stages, and less work ----------------------------------------------------------------------------
+# Stages -------------------------------------------------------------------------------------------
 
 
 def stages(pair: Pair, effort: Effort) -> dict[str, Any]:
@@ -378,55 +349,6 @@ def stages(pair: Pair, effort: Effort) -> dict[str, Any]:
     rest = max(best_s - sum(timings.values()), 0.0)
     rows, cols = pair.shape
     return {"rows": rows, "cols": cols, "stages_s": {**timings, "rest": rest}, "whole_s": best_s}
-
-
-def budgets(pair: Pair, effort: Effort) -> tuple[list[Row], Sheet]:
-    """Time, density and error of each way to do less work, against the default."""
-    ways = [one for one in ways_to_do_less(pair) if is_known(one)]
-    works, found = {}, {}
-
-    def estimate(one: LessWork) -> None:
-        options = JointOptions(**one.options)
-        found[one.how] = d3s.estimate(one.pair.left, one.pair.right, RIG, options=options)
-
-    for one in ways:
-        work = Work(lambda one=one: estimate(one))  # type: ignore[misc]
-        works[one.how] = (
-            _with_environment("D3S_THREADS", one.threads, work) if one.threads else work
-        )
-    best = effort.race(works)
-    table: list[dict[str, Any]] = []
-    for one in ways:
-        error = np.abs(found[one.how].depth_m - one.pair.depth_m)
-        seconds = best[one.how]
-        table.append(
-            {
-                "how": one.how,
-                "seconds": seconds,
-                "share": seconds / best["default"],
-                "density": found[one.how].density,
-                "mae_m": float(np.nanmean(error)) if np.isfinite(error).any() else math.nan,
-                "is_option": bool(one.options) and one.pair is pair,
-            }
-        )
-    half = next(line for line in table if line["how"].startswith("half the rows"))
-    useful = [one for one in table if one["density"] >= USEFUL * table[0]["density"]]
-    options = [one for one in useful if one["is_option"]]
-    leanest = min(options, key=lambda one: one["share"], default=None)
-    default_s = best["default"]
-    rows = [
-        Row(
-            key=key,
-            measured=line["share"],
-            peer_s=default_s,
-            ours_s=line["seconds"],
-            note=line["how"],
-        )
-        if line
-        else Row(key=key, measured=None, note="no option kept enough depths")
-        for key, line in (("half_frame", half), ("half_options", leanest))
-    ]
-    return rows, budget_sheet(table)
 
 
 def _size(pair: Pair) -> str:

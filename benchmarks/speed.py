@@ -2,9 +2,8 @@
 
     .venv/bin/python benchmarks/speed.py [--quick] [--full-oracles]
 
-Prints the machine, the targets beside the measured figures, the time of each stage, its growth, and
-the cost of each way to do less work. Contenders take turns and each keeps its best time. All
-pictures are simulated.
+Prints the machine, the targets beside the measured figures, the time of each stage, and its growth.
+Contenders take turns and each keeps its best time. All pictures are simulated.
 """
 
 import argparse
@@ -31,8 +30,6 @@ def measured(effort: Effort) -> tuple[list[Row], list[Sheet]]:
     for some, sheet in (
         measures.growth_in_pixels(effort, opponents),
         measures.growth_in_candidates(pair, effort, opponents),
-        measures.over_content(pair, effort),
-        measures.budgets(pair, effort),
     ):
         rows += some
         sheets.append(sheet)

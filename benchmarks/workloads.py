@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 import d3s
-from d3s.errors import D3SError
 from d3s.estimate import JointOptions
-from d3s.estimate.candidates import default_depth_range_m
 from d3s.lab.peers.opencv import BmOptions, SgbmOptions
 from d3s.runtime.parallel import thread_count
 from d3s.types import Image
@@ -158,68 +156,3 @@ def _thread_counts() -> list[int]:
 
 def _threads(count: int) -> str:
     return "1 thread" if count == 1 else f"{count} threads"
-
-
-# Less work ----------------------------------------------------------------------------------------
-
-
-class LessWork(NamedTuple):
-    """Way to do less work."""
-
-    how: str
-    options: dict[str, Any]
-    pair: Pair
-    threads: str | None = None
-
-
-def ways_to_do_less(pair: Pair) -> list[LessWork]:
-    """Smaller ranges, coarser scales, fewer windows, smaller frames; the default comes first."""
-    optics = RIG.optics
-    near_m, far_m = default_depth_range_m(optics)
-    near_px, far_px = (float(optics.disparity_px(depth)) for depth in (near_m, far_m))
-    middle_m = round(float(optics.depth_m(0.5 * (near_px + far_px))), 2)
-    near_m, far_m = round(near_m, 3), round(far_m, 3)
-    rows, cols = pair.shape
-    ways: list[tuple[str, dict[str, Any], Pair]] = [
-        ("default", {}, pair),
-        (f"`depth_range_m=({middle_m}, {far_m})`", {"depth_range_m": (middle_m, far_m)}, pair),
-        (f"`depth_range_m=({near_m}, {middle_m})`", {"depth_range_m": (near_m, middle_m)}, pair),
-        ("`candidates=22`", {"candidates": 22}, pair),
-        ("`candidates=11`", {"candidates": 11}, pair),
-    ]
-    ways += [
-        (f"`search_scale={scale}`", {"search_scale": scale}, pair) for scale in _search_scales()
-    ]
-    ways += [
-        ("`finest_scale=2`", {"finest_scale": 2}, pair),
-        ("`finest_scale=2`, `search_scale=4`", {"finest_scale": 2, "search_scale": 4}, pair),
-        ("`rounds=1`", {"rounds": 1}, pair),
-        ("`windows_px=(9, 23)`", {"windows_px": (9, 23)}, pair),
-        ("`windows_px=(23,)`", {"windows_px": (23,)}, pair),
-        (
-            f"`depth_range_m=({middle_m}, {far_m})`, `rounds=1`, `windows_px=(23,)`",
-            {"depth_range_m": (middle_m, far_m), "rounds": 1, "windows_px": (23,)},
-            pair,
-        ),
-        ("half the rows: `left[a:b], right[a:b]`", {}, pair.middle((rows // 2, cols))),
-        ("a quarter of the frame", {}, pair.middle((rows // 2, cols // 2))),
-    ]
-    return [*(LessWork(*one) for one in ways), LessWork("`D3S_THREADS=1`", {}, pair, "1")]
-
-
-def _search_scales() -> list[int]:
-    """Values of `search_scale`, except the default of a camera with an aperture."""
-    field = JointOptions.model_fields.get("search_scale")
-    if field is None:
-        return []
-    choices = {value for kind in get_args(field.annotation) for value in get_args(kind)}
-    return sorted(value for value in choices if value not in (2, None))
-
-
-def is_known(one: LessWork) -> bool:
-    """Whether the options still have these fields."""
-    try:
-        JointOptions(**one.options)
-    except D3SError:
-        return False
-    return True
