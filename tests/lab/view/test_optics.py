@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from d3s.errors import InputError, OutputError
 from d3s.estimate.plot.save import save_figure
@@ -33,14 +34,16 @@ def test_plot_shows_blur_disparity_and_bound(figure):
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
-def test_same_figure_gives_the_same_bytes(figure, tmp_path, suffix):
+def test_same_figure_gives_the_same_bytes(tmp_path, suffix):
+    figure = Figure((1, 1))
     first, second = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
     save_figure(figure, first)
     save_figure(figure, second)
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_suffix_chooses_the_format(figure, tmp_path):
+def test_suffix_chooses_the_format(tmp_path):
+    figure = Figure((1, 1))
     save_figure(figure, tmp_path / "a.PNG")
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
     for name in ("plot", "plot.docx"):
@@ -48,7 +51,8 @@ def test_suffix_chooses_the_format(figure, tmp_path):
             save_figure(figure, tmp_path / name)
 
 
-def test_existing_file_is_not_replaced_without_overwrite(figure, tmp_path):
+def test_existing_file_is_not_replaced_without_overwrite(tmp_path):
+    figure = Figure((1, 1))
     path = tmp_path / "optics.png"
     path.write_bytes(b"the user's own")
     with pytest.raises(OutputError, match="exists and holds something else"):

@@ -78,7 +78,13 @@ class Contender:
         return cls(method=table["method"], options=table["options"], label=table["name"])
 
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
-        """Estimate the depth of a pair."""
+        """Estimate the depth of a pair.
+
+        Parameters
+        ----------
+        left, right, rig
+            Views, (rows, cols), and the camera.
+        """
         return estimate_quietly(left, right, rig, method=self.method, options=self.options)
 
 

@@ -235,7 +235,14 @@ def stereo_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
 def write_stereo(
     results: StereoResults, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write rows and curves as CSV, and the parameters and the summary as JSON."""
+    """Write rows and curves as CSV, and the parameters and the summary as JSON.
+
+    Parameters
+    ----------
+    results, folder, overwrite
+        Results of `evaluate_stereo`, the folder for the files that `stereo_files` names, and
+        whether existing ones may be replaced.
+    """
     files = stereo_files(folder)
     document = {"parameters": stereo_parameters(results), "summary": for_json(results.summary())}
     texts = {
