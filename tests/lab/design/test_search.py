@@ -1,5 +1,7 @@
 """Search for cameras: answers meet the wish, nothing drawn at random beats them."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,12 @@ from d3s.lab.design.search import (
 from d3s.lab.design.wall import Lighting, Wall
 
 WISH = Requirements(reach_m=(0.3, 2.0), error_m=0.01, max_size_m=15e-3)
+
+
+@pytest.fixture
+def few_rounds(monkeypatch):
+    """Half of the rounds of a search: enough where no answer has to be the best."""
+    monkeypatch.setattr(import_module("d3s.lab.design.search"), "ROUNDS", 12)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +76,7 @@ def test_front_has_no_camera_that_another_beats(found):
     assert len(found.front) > 3
 
 
-def test_given_values_stay():
+def test_given_values_stay(few_rounds):
     catalogue = load_catalogue()
     given = FixedValues(
         sensors=(catalogue.sensor("OV9282"),),
@@ -85,7 +93,7 @@ def test_given_values_stay():
     assert answer.camera.lens_diameter_m == 5e-3
 
 
-def test_wish_that_cannot_be_met_says_what_to_relax():
+def test_wish_that_cannot_be_met_says_what_to_relax(few_rounds):
     found = search(WISH.replace(error_m=1e-3, max_size_m=6e-3))
     assert not found.answers
     words = {one.wish: one.words for one in found.relaxed}
