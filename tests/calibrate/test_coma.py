@@ -34,7 +34,7 @@ def waves_of(size: int) -> tuple[np.ndarray, np.ndarray]:
     return 2 * np.pi * np.fft.fftfreq(size)[:, np.newaxis], 2 * np.pi * np.fft.rfftfreq(size)
 
 
-def spot(blur_px: float, coma_px: np.ndarray, size: int = 96, rays: int = 800) -> np.ndarray:
+def spot(blur_px: float, coma_px: np.ndarray, size: int = 96, rays: int = 400) -> np.ndarray:
     """Transfer function (frequencies of `rfft2`) of rays through many points of the pupil."""
     points, (y, x) = pupil_points(rays), waves_of(size)
     coma = coma_px[:, np.newaxis]
