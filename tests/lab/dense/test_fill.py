@@ -8,7 +8,7 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.estimate.methods import estimate_quietly
-from d3s.lab.dense.fill import densify, measured_pixels
+from d3s.lab.dense.fill import densify
 
 RIG = d3s.Rig.paper_prototype()
 
@@ -119,28 +119,6 @@ def test_what_cannot_be_known_stays_open():
     assert (dense.sigma_m[dense.valid & hole] <= 0.05).all()
     assert closed.valid.all()
     assert (closed.sigma_m[middle] > 0.05).all()
-
-
-def test_weak_depths_are_weighed_and_replaced():
-    """A weak depth that contradicts all around it does not stay."""
-    hole = square((100, 120), 40, 60)
-    depth_m = np.full(hole.shape, 1.0, np.float32)
-    wrong = depth_m.copy()
-    wrong[45:55, 45:55] = 0.5
-    sparse = made(wrong, view=textured(hole.shape))
-    confidence = np.where(hole, 0.1, 0.9).astype(np.float32)
-    weak = replace(sparse, confidence=confidence, options=d3s.JointOptions(min_confidence=0.0))
-    assert np.array_equal(measured_pixels(weak), ~hole)
-    dense = densify(weak, max_sigma_m=None)
-    assert np.abs(dense.depth_m - depth_m)[hole].max() < 0.1
-
-
-def test_empty_and_full_depth_maps_stay_as_they_are():
-    shape = (40, 50)
-    empty = made(np.full(shape, 1.0), hole=np.ones(shape, bool))
-    full = made(np.full(shape, 1.0))
-    assert not densify(empty, max_sigma_m=None).valid.any()
-    assert np.array_equal(densify(full).depth_m, full.depth_m)
 
 
 def test_result_is_the_same_for_any_number_of_threads(monkeypatch):

@@ -16,10 +16,8 @@ from d3s.lab.dense.fill import measured_pixels
 from d3s.lab.dense.judge import MARGIN, Feature, TextureFeature, features_at
 from d3s.lab.dense.model import load_model
 from d3s.lab.dense.propagation import (
-    BLOCK_CELLS,
     EDGE_COST,
     average_surfaces,
-    block_planes,
     sweep_sides,
 )
 
@@ -72,19 +70,6 @@ def test_paths_are_the_cheapest_from_each_side():
         assert np.array_equal(turn(found.source[side]), place)
         assert np.allclose(turn(found.length[side]), length, atol=1e-4)
         assert np.allclose(turn(found.edge[side]), edge, atol=1e-4)
-
-
-def test_planes_are_the_same_where_they_are_wanted():
-    rows, cols = np.indices((60, 80))
-    disparity = (20 + 0.05 * rows - 0.03 * cols).astype(np.float32)
-    wanted = np.zeros(disparity.shape, bool)
-    wanted[30, 41] = True
-    some, everywhere = (block_planes(disparity, one) for one in (wanted, ~np.zeros_like(wanted)))
-    block = 30 // BLOCK_CELLS, 41 // BLOCK_CELLS
-    for one, other in zip(some, everywhere, strict=True):
-        assert one[block] == other[block]
-    assert abs(some.down[block] - 0.05) < 2e-3
-    assert some.down[0, 0] == 0
 
 
 def domain_transform(guide, value, reach=25.0, edge=2.0):

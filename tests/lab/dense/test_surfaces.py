@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.lab.dense.evidence import cells_of, make_ground, surroundings_of, texture_of
-from d3s.lab.dense.judge import Feature, TextureFeature, features_at
+from d3s.lab.dense.evidence import cells_of, make_ground, surroundings_of
 from d3s.lab.dense.model import load_model
 
 
@@ -14,37 +13,6 @@ def step(rows=40, cols=60):
     guide = np.zeros((rows, cols, 1), np.float32)
     guide[:, 30:] = 20
     return guide
-
-
-def test_texture_is_aside_beside_an_edge_and_not_on_it():
-    fine, middle, _, aside, far_aside = texture_of(step())[:5]
-    on, beside = (20, 30), (20, 25)
-    assert aside[on] < 0.2 < 0.7 < aside[beside]
-    assert far_aside[20, 18] > 0.7
-    assert fine[beside] < middle[beside] < fine[on]
-
-
-def test_centre_of_the_texture_is_where_the_edge_is():
-    found = texture_of(step())
-    left, right = found[:, 20, 25], found[:, 20, 34]
-    for x, y in (
-        (TextureFeature.ASIDE_X, TextureFeature.ASIDE_Y),
-        (TextureFeature.FAR_ASIDE_X, TextureFeature.FAR_ASIDE_Y),
-    ):
-        assert right[x] < -0.2 < 0.2 < left[x]
-        assert abs(left[y]) < 0.05
-    below = texture_of(np.ascontiguousarray(step().swapaxes(0, 1)))[:, 25, 20]
-    assert below[TextureFeature.ASIDE_Y] > 0.7
-
-
-def test_texture_is_told_from_noise():
-    rng = np.random.default_rng(0)
-    guide = rng.normal(0, 0.2, (60, 80, 1)).astype(np.float32)
-    guide[:, 40:] += rng.normal(0, 5, (60, 40, 1)).astype(np.float32)
-    found = texture_of(guide)[TextureFeature.OVER_NOISE]
-    assert np.median(found[:, :35]) < 1.5 < 4 < np.median(found[:, 45:])
-    edge = texture_of(guide)[TextureFeature.STRONG_EDGE, 30, 37]
-    assert edge > found[30, 30]
 
 
 def ground_beside_an_object():
@@ -79,16 +47,6 @@ def test_evidence_beyond_an_outline_is_doubted():
     assert cells.is_measured[:, :33].all()
     inside, beyond = ground.evidence.odds[10:30, 20:26], ground.evidence.odds[10:30, 31:33]
     assert np.median(beyond) < np.median(inside) - 1
-
-
-def test_features_tell_on_which_side_of_the_cell_texture_and_evidence_are():
-    _, ground = ground_beside_an_object()
-    _, features = features_at(ground, load_model().paths, np.array([[20, 36], [20, 70]]))
-    beside, far = features
-    assert beside[Feature.SAME_BESIDE] > far[Feature.SAME_BESIDE]
-    assert beside[Feature.SAME_TOWARD_TEXTURE] > 0.1
-    assert beside[Feature.AHEAD] > 10 * beside[Feature.BEHIND]
-    assert far[Feature.SAME_TOWARD_TEXTURE] == 0
 
 
 def test_surroundings_hold_the_nearest_and_farthest_surface():

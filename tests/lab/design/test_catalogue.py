@@ -6,15 +6,6 @@ from d3s.errors import D3SError
 from d3s.lab.design.candidates import load_catalogue
 
 
-def test_every_entry_says_where_it_is_from():
-    catalogue = load_catalogue()
-    assert len(catalogue.sensors) >= 8
-    assert len(catalogue.lenses) >= 8
-    assert all(one.source for one in (*catalogue.sensors, *catalogue.lenses))
-    assert catalogue.sensor("imx219").shape == (2464, 3280)
-    assert catalogue.lens("AC050-010-A").least_f_number == pytest.approx(10 / 4.5)
-
-
 def test_file_of_a_user_adds_and_replaces(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(

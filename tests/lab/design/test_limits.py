@@ -75,8 +75,3 @@ def test_wrong_conditions_are_named(wrong, words):
 def test_wrong_depths_are_named(depths):
     with pytest.raises(D3SError, match=r"depths_m=.* must be a list of positive"):
         _limits("disk", depths)
-
-
-def test_unknown_spread_is_named():
-    with pytest.raises(D3SError, match="spread='airy' must be one of gaussian, disk, diffraction"):
-        _limits("airy")

@@ -6,8 +6,8 @@ import pytest
 from d3s.errors import D3SError
 from d3s.lab.design.camera import Camera
 from d3s.lab.design.predict import ErrorLimit, depth_of_field_m, predict, working_range_m
-from d3s.lab.design.verify import MeasuredErrors, measure_plane
-from d3s.lab.design.wall import Lighting, Wall, natural_texture
+from d3s.lab.design.verify import measure_plane
+from d3s.lab.design.wall import Lighting, Wall
 
 CAMERA = Camera.paper_prototype()
 DEPTHS = [0.5, 1.0, 2.0]
@@ -47,24 +47,6 @@ def test_noise_contrast_and_baseline_scale_the_error(prediction):
     )
 
 
-def test_pattern_and_photo_are_textures(tmp_path):
-    import cv2
-
-    wall = Wall(texture="bark")
-    assert not wall.looks_alike
-    by_pattern = predict(CAMERA, depths_m=[1.0], wall=wall).sigma_m[0]
-    picture = 255 * (0.5 + natural_texture(0.15, 2.0, 400, 1))
-    path = tmp_path / "wall.png"
-    cv2.imwrite(str(path), np.clip(picture, 0, 255).astype(np.uint8))
-    photo = Wall(texture=str(path))
-    assert photo.looks_alike
-    by_photo = predict(CAMERA, depths_m=[1.0], wall=photo).sigma_m[0]
-    assert 1e-5 < by_photo < 5e-3
-    assert 1e-5 < by_pattern < 5e-3
-    with pytest.raises(D3SError, match="texture='brak' is neither a pattern"):
-        predict(CAMERA, depths_m=[1.0], wall=Wall(texture="brak"))
-
-
 def test_working_range_is_the_longest_interval_below_the_wish():
     depth = np.array([0.5, 1.0, 2.0, 4.0])
     mae = np.array([0.02, 0.005, 0.005, 0.02])
@@ -75,13 +57,6 @@ def test_working_range_is_the_longest_interval_below_the_wish():
     assert working_range_m(depth, mae, ones, ErrorLimit(error_m=0.001)) is None
     few = np.array([1.0, 1.0, 0.2, 1.0])
     assert working_range_m(depth, mae, few, ErrorLimit(error_m=0.01))[1] == 1.0
-
-
-def test_wishes_are_lengths_or_shares():
-    assert ErrorLimit(error_m=0.01).limit_m(3.0) == 0.01
-    assert ErrorLimit(share=0.01).limit_m(3.0) == pytest.approx(0.03)
-    assert ErrorLimit(error_m=0.02, share=0.01).limit_m([1.0, 3.0]).tolist() == [0.02, 0.03]
-    assert str(ErrorLimit(error_m=0.01, share=0.02)) == "1 cm or 2 %"
 
 
 def test_depth_of_field_is_where_both_lenses_are_sharp():
@@ -117,15 +92,3 @@ def test_focus_beyond_reach_and_blur_beyond_the_field_are_refused():
     small = wide.replace(sensor_px=(80, 4000))
     with pytest.raises(D3SError, match=r"is blurred over \d+ px, and the field is 4000 x 80 px"):
         predict(small, reach_m=(0.5, 2.0))
-
-
-def test_plane_meets_a_wish_by_error_and_density():
-    plane = MeasuredErrors(depth_m=1.0, mae_m=0.009, bias_m=0.0, density=0.9)
-    assert plane.meets(ErrorLimit(error_m=0.01))
-    assert not plane.meets(ErrorLimit(share=0.005))
-    assert not MeasuredErrors(depth_m=1.0, mae_m=0.009, bias_m=0.0, density=0.4).meets(
-        ErrorLimit(error_m=0.01)
-    )
-    assert not MeasuredErrors(depth_m=1.0, mae_m=float("nan"), bias_m=0.0, density=0.0).meets(
-        ErrorLimit(error_m=0.01)
-    )

@@ -42,12 +42,6 @@ def test_scale_by_radii_is_that_of_the_plan():
     assert scale_of(*_radii(depths)).tolist() == by_plan
 
 
-def test_contrast_scales_errors_by_noise():
-    one, half = (natural_table().at((1.0, 1.5), 0.6, 0.0, contrast) for contrast in (1.0, 0.5))
-    assert float(half.per_noise_px) == pytest.approx(2 * float(one.per_noise_px))
-    assert float(half.misfit_px) == pytest.approx(float(one.misfit_px))
-
-
 def test_table_survives_its_file():
     axes = {1: Axes((0.0, 1.0), (0.0, 0.5), (0.5, 1.0))}
     calls = []

@@ -130,31 +130,6 @@ def test_planes_and_scenes_of_a_tiny_league(played):
     assert more_columns()[3].shown(sift) == "-"
 
 
-def test_further_sections_have_trust_and_a_lower_common_density(played):
-    rows = [
-        {**row(method, density, 0.01), "group": WEAK}
-        for method, density in (("a", 0.6), ("b", 0.23))
-    ]
-    (section,) = made(played, *rows).sections()
-    assert section.is_further
-    assert section.common_density == 0.2
-    trust = section.standings[1].trust
-    assert (trust["bad_2cm"], trust["coverage"], trust["coverage_3"]) == pytest.approx(
-        (0.02, 0.68, 0.99)
-    )
-    assert (trust["fattened"], trust["fattened_unflagged"]) == (0.2, 0.08)
-    assert (trust["beside_retained"], trust["beside_carried"]) == (0.4, 0.1)
-    headings = [(one.group, one.heading) for one in columns(section)]
-    assert headings == [
-        ("", "method"),
-        *(("own filter", name) for name in ("density", "MAE", "> 2 cm", "1 sigma", "3 sigma")),
-        ("own filter", "fattened"),
-        ("at 20 %", "MAE"),
-    ]
-    shown = [one.shown(section.standings[1]) for one in columns(section)]
-    assert shown == ["b", "23.0", "1.000", "2.0", "68.0", "99.0", "8.0", "1.000"]
-
-
 def test_weak_scenes_of_a_tiny_league(played):
     *_, weak = played.sections()
     bm, joint, _ = weak.standings
@@ -170,11 +145,6 @@ def test_one_threshold_for_all_pairs():
     assert steps_at(SweepTable([sure, unsure]), 0.5) == [100, 0]
     assert steps_at(SweepTable([sure, unsure]), 0.7) == [100, 40]
     assert steps_at(SweepTable([sure, unsure]), 1.0) == [100, 100]
-
-
-def test_equals_are_shared_by_all_pairs():
-    rows = [row("a", 1, 0.001, trust=[1.0] * STEPS) for _ in range(4)]
-    assert steps_at(SweepTable(rows), 0.25) == [25, 25, 25, 25]
 
 
 def test_the_own_filter_comes_first(depth_map, truth):

@@ -7,7 +7,7 @@ import pytest
 
 from d3s.calibrate.validation import working_range_m
 from d3s.lab.evaluate import score
-from d3s.lab.evaluate.metrics import duel, finite_mean, finite_median, pooled, worst
+from d3s.lab.evaluate.metrics import duel, worst
 from d3s.lab.evaluate.table import error_m
 
 NAN = float("nan")
@@ -88,18 +88,6 @@ def test_a_duel_is_on_common_pixels(depth_map, truth):
 )
 def test_the_working_range_is_the_longest_run(depths, good, expected):
     assert working_range_m(depths, [sign == "1" for sign in good]) == expected
-
-
-def test_what_is_not_known_is_left_out_of_means():
-    assert finite_mean([1.0, NAN, 4.0, math.inf]) == 2.5
-    assert finite_median([1.0, NAN, 2.0, 9.0]) == 2.0
-    assert math.isnan(finite_mean([NAN]))
-    assert math.isnan(finite_median([]))
-
-
-def test_means_of_groups_weigh_as_many_as_they_are():
-    assert pooled([1.0, 4.0, NAN], [2, 1, 0]) == 2.0
-    assert math.isnan(pooled([NAN], [0]))
 
 
 def test_the_worst_is_who_gave_up_where_there_was_depth():

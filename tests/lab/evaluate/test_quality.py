@@ -7,7 +7,6 @@ import pytest
 
 from d3s.errors import InputError
 from d3s.lab.evaluate.quality import (
-    FittedPlane,
     central_region,
     plane_quality,
     temporal_noise,
@@ -79,14 +78,6 @@ def test_too_few_points(depth_map):
     found = plane_quality(depth_map([[1.0, NAN], [NAN, 1.0]]), distance_m=1.0)
     assert found.fill_rate == 0.5
     assert math.isnan(found.plane_fit_rms_m)
-
-
-def test_plane_through_points():
-    points = np.array([[0.0, 0, 2], [1, 0, 2], [0, 1, 3], [1, 1, 3]])
-    plane = FittedPlane.through(points)
-    assert plane.normal == pytest.approx(np.array([0, -1, 1]) / math.sqrt(2))
-    assert plane.axis_depth_m == pytest.approx(2)
-    assert plane.distances_m(np.array([[0.0, 0, 3]])) == pytest.approx([1 / math.sqrt(2)])
 
 
 def test_temporal_noise_by_hand(depth_map):

@@ -77,11 +77,6 @@ def test_equals_are_in_no_order_of_their_own():
     assert (order == trust_order(np.zeros(1000))).all()
 
 
-def test_the_first_key_comes_first():
-    passes, key = np.array([0.0, 1.0, 0.0, 1.0]), np.array([9.0, 1.0, 3.0, 2.0])
-    assert list(trust_order(passes, key)) == [3, 1, 0, 2]
-
-
 def test_coverage_by_hand(four, depth_map, truth):
     # Errors over sigma: 1/3, 2, 1.5, 1.5.
     assert coverage(*four, (1.0, 1.6, 3.0)) == (0.25, 0.75, 1.0)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import OptionsError
-from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, RoomSweep, evaluate_rooms, rooms
-from d3s.lab.evaluate.evaluation import write_results
+from d3s.lab.evaluate import TUNING_PATTERNS, RoomSweep, evaluate_rooms, rooms
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.scenes import Layer, Layered
 from d3s.rig import Rig
@@ -43,13 +42,6 @@ def test_tuning_and_report_rooms_have_no_seed_in_common():
     with pytest.raises(OptionsError, match="seed=995 with 8 rooms must stay below 1000"):
         RoomSweep(patterns=TUNING_PATTERNS, seed=995).check()
     RoomSweep(seed=995).check()
-
-
-def test_half_of_the_rooms_have_plain_walls():
-    walls = [RoomSweep().room(n).walls for n in range(8)]
-    assert walls == ["plain", "textured"] * 4
-    assert RoomSweep().room(0).patterns == REPORT_PATTERNS
-    assert (RoomSweep().count, RoomSweep().shape, RoomSweep().samples) == (8, (400, 700), 512)
 
 
 def test_rooms_have_a_row_for_each_region_and_method(results):
@@ -96,16 +88,3 @@ def test_noise_of_the_path_tracer_is_no_texture():
     )
     assert not SWEEP.trial_of(plain, (0,)).truth.textured.any()
     assert rooms.truth_of(plain, 0.01).textured.any()
-
-
-def test_progress_counts_steps_of_all_rooms(monkeypatch, tmp_path):
-    monkeypatch.setattr(rooms, "load_or_render", twin_pair)
-    seen = []
-    rooms.render_rooms(SWEEP, RIG, tmp_path, progress=lambda *step: seen.append(step))
-    assert seen == [(100, 200), (200, 200)]
-
-
-def test_results_are_written_as_files(results, tmp_path):
-    files = write_results(results, tmp_path / "results")
-    assert [path.name for path in files.values()] == ["rooms.csv", "rooms_duels.csv", "rooms.json"]
-    assert files["rows"].read_text().startswith("scene,walls,region,method,")

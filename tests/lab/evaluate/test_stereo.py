@@ -13,22 +13,16 @@ from d3s.lab.evaluate import evaluate_stereo
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.stereo import write_stereo
 from d3s.lab.evaluate.stereo.evaluation import (
-    STEREO_OPTIONS,
-    at_levels,
     checked_lights,
-    for_stereo,
-    over_range,
     stereo_tasks,
 )
 from d3s.lab.evaluate.stereo.measures import (
     Matches,
     curve_rows,
-    level_trust,
     matches_of,
     stereo_score,
 )
 from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, Light, find_scenes, read_scene
-from d3s.lab.peers.opencv import SgbmOptions
 from d3s.rig import Rig
 from stereo_sets import (
     FAR_PX,
@@ -219,33 +213,7 @@ def test_sigma_of_disparity_by_hand():
     assert found.valid.tolist() == [[True, False]]
 
 
-def test_strictest_level_orders_the_pixels():
-    maps = [depth_map([1.0, 1.0, 1.0, np.nan]), depth_map([1.0, 1.0, np.nan, np.nan])]
-    assert level_trust(maps, (0, 10)).tolist() == [[10, 10, 0, -1]]
-
-
 # Methods ------------------------------------------------------------------------------------------
-
-
-def test_methods_of_opencv_start_from_their_options_for_stereo():
-    start = STEREO_OPTIONS["sgbm"]
-    given = for_stereo(Contender.parse("sgbm:p2=999"))
-    options = given.checked_options()
-    assert (options.p2, options.block_size_px) == (999, start["block_size_px"])
-    assert given.name == "sgbm:p2=999"
-    as_it_is = for_stereo(Contender(method="sgbm", options=SgbmOptions()))
-    assert as_it_is.checked_options() == SgbmOptions()
-
-
-def test_all_methods_search_the_range_of_the_scene_unless_told():
-    ranged = over_range(Contender.parse("joint"), (1.0, 4.0))
-    assert ranged.checked_options().depth_range_m == (1.0, 4.0)
-    own = over_range(Contender.parse("joint:depth_range_m=[2,3]"), (1.0, 4.0))
-    assert own.checked_options().depth_range_m == (2.0, 3.0)
-    assert at_levels(ranged) == ()
-    assert len({one.checked_options().uniqueness_percent for one in at_levels(
-        Contender.parse("bm")
-    )}) > 5  # fmt: skip
 
 
 # A run --------------------------------------------------------------------------------------------
@@ -282,16 +250,6 @@ def write_and_read(results, folder):
     assert methods["bm:block_size_px=9"]["block_size_px"] == 9
     assert document["parameters"]["lights"] == ["as stored", "gain=0.6"]
     assert len(document["summary"]) == 4
-
-
-def test_kitti_runs_too(tmp_path):
-    write_kitti(tmp_path / "training", numbers=("000000", "000003"))
-    results = evaluate_stereo(tmp_path, "bm", disparities=24, workers=1)
-    assert [row["scene"] for row in results.rows.where(region="all")] == [
-        "training/000000_10",
-        "training/000003_10",
-    ]
-    assert results.summary()[0]["bad_1"] < 0.1
 
 
 def test_finished_trials_are_found_again_until_a_file_changes(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.lab.evaluate.cameras import tuned_rig, tuned_twin
-from d3s.lab.reproduce.protocol import TUNED, consecutive
+from d3s.lab.reproduce.protocol import TUNED
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 
@@ -15,16 +15,6 @@ TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 @cache
 def twin():
     return tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
-
-
-def test_the_rig_carries_what_was_found():
-    calibration = twin().rig.calibration
-    assert calibration.virtual_baselines_m == twin().baselines.chosen.virtual_baselines_m
-    assert calibration.a_cubic_m_px == twin().tuning.a_cubic.coefficients
-    line = twin().tuning.line_at(5e-4)
-    assert float(calibration.a_m_px(5e-4)) == line.a_m_px
-    assert float(calibration.b_m(5e-4)) == line.b_m
-    assert d3s.Rig(**twin().rig.model_dump(mode="json", exclude_none=True)) == twin().rig
 
 
 def test_tuned_on_one_texture_it_is_right_on_another():
@@ -35,17 +25,6 @@ def test_tuned_on_one_texture_it_is_right_on_another():
     found = TUNED.estimate(pair.left, pair.right, rig)
     assert found.valid.sum() > 1000
     assert np.nanmean(np.abs(found.depth_m - 1.0)) < 0.01
-
-
-def test_progress_of_works_consecutive():
-    told = []
-    first, second = consecutive(lambda done, all_of_it: told.append((done, all_of_it)), (3, 2))
-    first(1, 3)
-    first(3, 3)
-    second(1, 2)
-    second(2, 2)
-    assert told == [(1, 5), (3, 5), (4, 5), (5, 5)]
-    assert consecutive(None, (3, 2)) == [None, None]
 
 
 def test_the_kept_rig_is_the_prototype_and_finds_depth():

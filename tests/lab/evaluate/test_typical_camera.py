@@ -5,10 +5,8 @@ import pytest
 
 import d3s
 from d3s.errors import InputError, SceneError
-from d3s.lab.evaluate import PlaneSweep, Program, SceneSweep, compare, evaluate_planes
+from d3s.lab.evaluate import PlaneSweep, SceneSweep, evaluate_planes
 from d3s.lab.evaluate.cameras import (
-    LENS_SEED,
-    SENSOR_LAYOUT,
     hidden_from_right,
     part_of_sensor,
     raw_frame,
@@ -16,7 +14,6 @@ from d3s.lab.evaluate.cameras import (
     typical_pair,
     typical_rig,
 )
-from d3s.lab.evaluate.league_tables import league_files
 
 SHAPE = (93, 220)
 PLANE = d3s.Plane(depth_m=0.6, texture="gravel")
@@ -28,17 +25,6 @@ def pair():
     return typical_pair(PLANE, typical_rig(), SHAPE, noise=0.01, seed=(3, 1))
 
 
-def test_the_rig_was_calibrated_for_whole_frames_of_this_camera():
-    rig = typical_rig()
-    assert rig.name == f"typical lenses, seed {LENS_SEED}"
-    assert rig.calibration.lenses is not None
-    found = rig.calibration.frame_rows_px, rig.calibration.frame_cols_px
-    assert found == SENSOR_LAYOUT.shape
-    assert (rig.optics.baseline_m, rig.optics.sensor_distance_m) == pytest.approx(
-        (3.84e-3, 12.1e-3), rel=0.01
-    )
-
-
 def test_a_part_of_the_sensor_shows_what_a_larger_part_shows(pair):
     layout = part_of_sensor((SHAPE[0] + 40, SHAPE[1] + 60))
     frame = raw_frame(PLANE, layout=layout)
@@ -47,13 +33,6 @@ def test_a_part_of_the_sensor_shows_what_a_larger_part_shows(pair):
     for larger, smaller in ((left, pair.left), (right, pair.right)):
         assert np.abs(larger - smaller).mean() < 2e-3
         assert np.abs(larger - smaller).max() < 0.02
-
-
-def test_the_part_of_a_large_view_is_within_the_sensor():
-    layout = part_of_sensor((902, 1802))
-    assert layout.rows_px <= SENSOR_LAYOUT.rows_px
-    assert layout.cols_px <= SENSOR_LAYOUT.cols_px
-    assert layout.field_radius_px <= SENSOR_LAYOUT.field_radius_px
 
 
 def test_a_plane_has_its_depth_and_noise(pair):
@@ -108,11 +87,3 @@ def test_only_the_sides_are_judged_if_asked():
     judged = TINY.replace(beyond_px=60).trial((0, 0), typical_rig()).truth.judged
     assert judged.any()
     assert not judged[:, 51:169].any()
-
-
-def test_the_league_has_files_of_its_own(tmp_path):
-    program = Program(planes=TINY, scenes=SceneSweep(count=1, shape=SHAPE, lens="typical"))
-    league = compare(("bm",), program=program, workers=1)
-    assert league.rig == typical_rig()
-    names = {path.name for path in league_files(tmp_path, "typical").values()}
-    assert names.isdisjoint(path.name for path in league_files(tmp_path).values())

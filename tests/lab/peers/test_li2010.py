@@ -53,22 +53,3 @@ def test_views_of_very_different_focus(equalise):
     seen = result.depth_m[25:-25, 60:-25]
     assert np.isfinite(seen).mean() > 0.95
     assert np.nanmedian(np.abs(seen - 0.7)) < 0.003
-
-
-def test_smoothness_fills_a_patch_without_texture():
-    pair = d3s.simulate(
-        d3s.Plane(depth_m=0.7, texture="leaves"), RIG, noise=0.0, shape=(90, 190), seed=0
-    )
-    left, right = pair.left.copy(), pair.right.copy()
-    rng = np.random.default_rng(0)
-    for view, first in ((left, 90), (right, 90 - 33)):
-        view[30:60, first : first + 40] = 0.5
-        view += rng.normal(0, 0.01, view.shape)
-    share = {}
-    for smoothness in (0.0, 8.0):
-        options = {"smoothness": smoothness, "window_px": 9}
-        options |= {"consistency_px": -1, "min_confidence": 0}
-        result = d3s.estimate(left, right, RIG, method="li2010", options=options)
-        patch = result.depth_m[38:52, 98:122]
-        share[smoothness] = np.mean(np.abs(patch - 0.7) < 0.1)
-    assert share[8.0] > share[0.0] + 0.2

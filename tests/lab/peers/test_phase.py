@@ -27,16 +27,6 @@ def test_subpixel_shift_is_found(shift_px):
     assert np.std(inside) < 0.01
 
 
-@pytest.mark.parametrize("stride", [3, 7])
-def test_grid_may_be_coarse(stride):
-    options = {"stride_px": stride}
-    views = [view[:40, :150] for view in pair(20.4)]
-    options |= {"window_px": 24}
-    result = d3s.estimate(*views, RIG, method="phase", options=options)
-    inside = RIG.optics.disparity_px(result.depth_m[14:-14, 40:-14])
-    assert np.median(inside) == pytest.approx(20.4, abs=0.01)
-
-
 def test_no_interpolation_between_two_surfaces():
     near, far = pair(40.0), pair(15.0)
     left, right = (np.vstack([a[:50], b[50:]]) for a, b in zip(near, far, strict=True))

@@ -1,7 +1,5 @@
 """Accuracy with typical lenses: what is said about the order of methods, and real small planes."""
 
-import json
-
 import pytest
 
 from d3s.errors import InputError
@@ -64,15 +62,6 @@ def test_rivals_that_are_ahead_are_named(make):
     first = lenses[0]
     assert (first["method"], first["typical_range"]) == ("li2010", "0.25 to 1.97 m")
     assert first["typical_mae_cm"] == first["perfect_mae_cm"] == pytest.approx(0.1)
-
-
-def test_figure_and_parameters(make):
-    result = make()
-    (picture,) = result.pictures
-    picture.figure.draw_without_rendering()
-    assert picture.caption.startswith("Simulated with typical lenses")
-    assert [one["sweep"]["lens"] for one in result.sweeps] == ["perfect", "typical"]
-    json.dumps(result.sweeps)
 
 
 def test_it_is_made_only_when_typical_lenses_are_asked_for(tmp_path):

@@ -9,7 +9,6 @@ from d3s.lab.reproduce import fig_s5_synthetic_scenes
 from d3s.lab.reproduce.fig_s5_synthetic_scenes import make_synthetic
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import PRINTED, TUNED
-from d3s.lab.view.reproduction_accuracy import TRUE_DEPTH
 
 TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
 
@@ -44,27 +43,9 @@ def test_every_method_on_every_scene(result):
     assert error_m[PRINTED.name, 0] != error_m[TUNED.name, 0]
 
 
-def test_words_in_a_panel_are_those_of_the_table(result):
-    row = next(
-        row for row in table(result, "synthetic") if (row["method"], row["scene"]) == ("joint", 1)
-    )
-    kept = row["retained"] / row["pixels"]
-    said = f"{100 * row['mae_m']:.2f} cm, {kept:.0%}"
-    axes = result.pictures[0].figure.axes
-    assert said in {text.get_text() for one in axes for text in one.texts}
-    assert {TRUE_DEPTH, "joint"} <= {one.get_title() for one in axes}
-
-
 def test_summary_is_in_centimetres(result):
     (joint,) = [row for row in table(result, "synthetic_methods") if row["method"] == "joint"]
     rows = [row for row in table(result, "synthetic") if row["method"] == "joint"]
     counts = np.array([row["retained"] for row in rows])
     pooled = np.array([row["mae_m"] for row in rows]) @ counts / counts.sum()
     assert joint["MAE"] == pytest.approx(100 * pooled)
-
-
-def test_it_is_said_to_be_simulated_and_unlike(result):
-    assert all(one.caption.startswith("Simulated") for one in result.pictures)
-    assert not any(one.same_conditions for one in result.comparisons)
-    for picture in result.pictures:
-        picture.figure.draw_without_rendering()

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pytest
 
-from d3s.calibrate.baselines import BaselineSet, ChosenBaselines
 from d3s.lab.evaluate.cameras import tuned_twin
 from d3s.lab.reproduce.fig1b_working_range import make_teaser, measured_ranges, teaser_of
 from d3s.lab.reproduce.fig3b_consensus import (
@@ -16,7 +15,7 @@ from d3s.lab.reproduce.fig3b_consensus import (
     zici_of,
 )
 from d3s.lab.reproduce.fig6_systems import make_systems
-from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of, printed_cost_m
+from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of
 from d3s.lab.reproduce.fig_s6_psf import DEPTHS_M, make_psf, spot
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.run import ITEMS, find_items
@@ -137,15 +136,6 @@ def test_virtual_baselines_are_close_together_and_about_a_tenth():
     first, _ = result.comparisons
     assert first.paper == "0.45, 0.50, 0.55"
     assert first.agrees is bool(np.abs(np.array(chosen) - (0.45, 0.50, 0.55)).max() <= 0.04)
-
-
-def test_cost_of_the_papers_virtual_baselines_by_hand():
-    sampled = np.array([0.40e-3, 0.46e-3, 0.50e-3, 0.54e-3])
-    surface = np.full((4, 4), np.nan)
-    surface[0, 2], surface[0, 3], surface[1, 3] = 1.0, 2.0, 3.0
-    best = BaselineSet((0.40e-3, 0.46e-3, 0.50e-3), 1.0, 1.0, 1.0)
-    found = ChosenBaselines(best, (best,), sampled, surface, 3, np.array([1]), {})
-    assert printed_cost_m(found) == 3.0
 
 
 def test_on_the_true_line_predictions_agree():

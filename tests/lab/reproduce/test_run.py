@@ -1,7 +1,6 @@
 """Items made, kept, made again and put on the page; with items that cost nothing."""
 
 import json
-import shlex
 from dataclasses import replace
 
 import pytest
@@ -77,18 +76,6 @@ def test_another_seed_or_size_is_another_result(tmp_path, calls):
     assert calls[2][1].seed == 1
 
 
-def test_an_item_without_a_quick_size_is_made_in_full(tmp_path, calls):
-    items = (replace(an_item("one", calls), has_quick=False), an_item("two", calls))
-    reproduce((), tmp_path, items=items, quick=True, seed=4)
-    assert [context.quick for _, context in calls] == [False, True]
-    page = (tmp_path / "index.html").read_text()
-    folder = shlex.quote(str(tmp_path))
-    one = f"Made in full. Again: <code>d3s reproduce one --force --seed 4 -o {folder}</code>"
-    assert one in page
-    assert f"d3s reproduce two --force --quick --seed 4 -o {folder}" in page
-    assert states(reproduce((), tmp_path, items=items, seed=4)) == {"one": "kept", "two": "made"}
-
-
 @pytest.mark.parametrize(
     ("typed", "found"),
     [
@@ -122,15 +109,6 @@ def test_what_was_damaged_is_made_again(tmp_path, calls):
     (tmp_path / "one/result.json").write_text('{"made_from": {}}')
     reproduce((), tmp_path, items=items)
     assert len(calls) == 5
-
-
-def test_pictures_that_are_no_more_are_removed(tmp_path, calls):
-    one = an_item("one", calls)
-    reproduce((), tmp_path, items=(one,))
-    (tmp_path / "one/mine.txt").write_text("mine")
-    bare = replace(one, run=lambda context: Result(remarks=["nothing to see"]))
-    reproduce((), tmp_path, items=(bare,), overwrite=True)
-    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mine.txt", "result.json"]
 
 
 def test_a_failing_item_loses_no_other(tmp_path, calls):
@@ -188,50 +166,6 @@ def test_an_item_takes_the_tables_of_another(tmp_path, calls):
     assert states(reproduce((), tmp_path, items=items)) == {"one": "kept", "user": "kept"}
     reproduce(["one"], tmp_path, items=items, seed=3)
     assert states(reproduce(["user"], tmp_path, items=items)) == {"user": "made"}
-
-
-def test_the_page_has_every_item_also_those_not_made(tmp_path, calls):
-    items = an_item("one", calls), an_item("two", calls)
-    reproduce(["one"], tmp_path, items=items)
-    page = (tmp_path / "index.html").read_text()
-    for words in (
-        "title of one",
-        'src="one/one.png"',
-        'href="one/one.pdf"',
-        "see &lt;this&gt;",
-        "1 &lt; 2",
-        "2 &amp; 3",
-        "no: so",
-        "found it with <code>d3s &amp; co</code>",
-        "1 of 1 values agree",
-        "title of two",
-        "Not made yet",
-        "d3s reproduce two",
-        "What cannot be made again",
-        "Marigold",
-    ):
-        assert words in page
-    assert page.index("title of one") < page.index("title of two")
-    assert (tmp_path / "comparisons.csv").read_text() == (
-        "item,reference,quick,what,paper,ours,same_conditions,why,agrees\n"
-        "one,Fig. one,False,a thing,1 < 2,2 & 3,False,so,True\n"
-    )
-
-
-def test_the_watcher_is_told(tmp_path, calls):
-    told = []
-
-    def watcher(item, number, count):
-        told.append((item.name, number, count))
-        return lambda done, total: told.append((done, total))
-
-    def make(context):
-        context.progress(1, 2)
-        return Result()
-
-    items = an_item("one", calls, make=make), an_item("two", calls, make=make)
-    reproduce((), tmp_path, items=items, watcher=watcher)
-    assert told == [("one", 1, 2), (1, 2), ("two", 2, 2), (1, 2)]
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path, calls):

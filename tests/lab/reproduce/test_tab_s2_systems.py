@@ -13,7 +13,6 @@ from d3s.lab.reproduce.fig6_systems import (
 
 SYSTEMS = {system.name: system for system in COMPARED_SYSTEMS}
 OWN = SYSTEMS["D3S prototype, simulated"]
-WITHOUT_RANGE = SYSTEMS["Tan et al. 2021"]
 
 
 # baseline (mm) * focal length (mm) / pitch (um) / depth(m)^2 / 100 is the disparity error in px
@@ -66,9 +65,3 @@ def test_agreement_counts_the_decimals_that_were_printed(depth: str, error: str,
         evaluated_on="nothing",
     )
     assert printed_values_agree(system, 0.01) is agree
-
-
-def test_a_system_without_range_has_neither_number_and_contradicts_nothing():
-    assert disparity_error_at_farthest_px(WITHOUT_RANGE, TABLE_DEPTH_ERROR_M) is None
-    assert farthest_depth_m(WITHOUT_RANGE, TABLE_DEPTH_ERROR_M) is None
-    assert printed_values_agree(WITHOUT_RANGE, TABLE_DEPTH_ERROR_M)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import SceneError
-from d3s.lab.rooms.mitsuba import pinhole_rays, thin_lens_camera
+from d3s.lab.rooms.mitsuba import thin_lens_camera
 from d3s.lab.twin.geometry import perfect_views
 from d3s.rig import Rig
 
@@ -44,19 +44,6 @@ def test_the_blur_of_the_cameras_is_that_of_the_rig(depth_m):
         at_focus_m = camera.aperture_radius_m * (1 - camera.focus_distance_m / depth_m)
         pixels = abs(at_focus_m) / camera.focus_distance_m * RIG.optics.focal_length_px
         assert pixels == pytest.approx(abs(RIG.optics.blur_radius_px(depth_m, view.camera)))
-
-
-def test_the_field_of_view_is_that_of_the_rig():
-    _, (left, _) = _cameras(RIG)
-    assert left.fov_x_rad == pytest.approx(RIG.optics.field_of_view_rad(SHAPE)[1])
-    assert left.part.shape == left.film_px == SHAPE
-
-
-def test_pinhole_rays_pass_the_pixel_centres():
-    left, right = (pinhole_rays(view, SHAPE) for view in perfect_views(RIG.optics, SHAPE))
-    assert left.shape == (*SHAPE, 3)
-    np.testing.assert_allclose(left[0, 0], (-29.5 / 6050, -19.5 / 6050, 1), rtol=1e-12)
-    np.testing.assert_array_equal(left, right)
 
 
 def test_a_lens_focused_beyond_infinity_is_refused():

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("mitsuba")
 
 from d3s.lab.evaluate import REPORT_PATTERNS
-from d3s.lab.rooms.mitsuba import RenderScene, paths_per_place, thin_lens_camera
+from d3s.lab.rooms.mitsuba import RenderScene, thin_lens_camera
 from d3s.lab.rooms.pair import render_layout, render_room
 from d3s.lab.rooms.room import Layout, Room, layout_of
 from d3s.lab.rooms.solids import Paint, Quad
@@ -75,11 +75,6 @@ def test_a_small_room():
     assert np.isfinite(pair.right).all()
     assert seen[-1] == (100, 100)
     assert seen == sorted(seen)
-
-
-@pytest.mark.parametrize(("samples", "each"), [(16, 1), (64, 4), (512, 36), (1024, 64)])
-def test_paths_are_rounded_up_to_squares(samples, each):
-    assert paths_per_place(samples) == each
 
 
 @pytest.mark.parametrize("seed", [1000, 1001])

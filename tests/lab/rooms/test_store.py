@@ -90,13 +90,6 @@ def test_without_mitsuba_the_error_names_the_extra(monkeypatch, tmp_path):
         store.load_or_render(ROOM, RIG, tmp_path)
 
 
-def test_the_environment_decides_about_llvm(monkeypatch):
-    monkeypatch.setenv(mitsuba.LLVM_PATH, "/opt/libLLVM.so")
-    assert mitsuba.llvm_path() == "/opt/libLLVM.so"
-    monkeypatch.setenv(mitsuba.LLVM_PATH, "")
-    assert mitsuba.llvm_path() is None
-
-
 def test_llvm_that_is_too_old_is_not_taken(monkeypatch, tmp_path):
     monkeypatch.delenv(mitsuba.LLVM_PATH, raising=False)
     monkeypatch.setattr(mitsuba, "_FOLDERS", (str(tmp_path),))

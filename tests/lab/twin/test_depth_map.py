@@ -21,18 +21,6 @@ def rms(values):
     return float(np.sqrt(np.mean(np.square(values, dtype=float))))
 
 
-def test_constant_depth_is_a_plane():
-    plane = d3s.simulate(d3s.Plane(depth_m=0.6), PROTOTYPE, shape=SHAPE)
-    pair = of(plane, np.full(SHAPE, 0.6))
-    # The image ends 38.72 px further right, and is mirrored beyond.
-    inner, seen = np.s_[12:-12, 12:-12], np.s_[12:-12, 12:-52]
-    np.testing.assert_allclose(pair.left[inner], plane.left[inner], atol=1e-4)
-    np.testing.assert_allclose(pair.right[seen], plane.right[seen], atol=3e-4)
-    np.testing.assert_array_equal(pair.all_in_focus, plane.all_in_focus)
-    np.testing.assert_allclose(pair.depth_m, 0.6, rtol=1e-6)
-    np.testing.assert_array_equal(pair.occluded, plane.occluded)
-
-
 @pytest.mark.parametrize(
     ("tilts", "depth_m", "right_rms"),
     [
@@ -219,11 +207,6 @@ def test_shape_is_that_of_the_image():
     assert str(caught.value) == "shape=(100, 100) must be that of the scene's image, (120, 160)."
 
 
-def test_image_too_small_for_its_blur_is_refused():
-    with pytest.raises(SceneError, match="too small for the blur: a point spreads over"):
-        of(np.eye(9), np.full((9, 9), 0.2))
-
-
 def test_layer_does_not_reach_across_a_gap():
     # A disk at 0.5 m, a wall at 1.2 m, and a bright board at 0.8 m that ends 8 px above the disk:
     # the board must not continue beneath the disk, since the wall lies between them.
@@ -260,22 +243,3 @@ def test_millimetres_are_not_metres(tmp_path):
         d3s.simulate(
             d3s.DepthMapScene(image=image, depth_m=str(tmp_path / "depth16.png")), PROTOTYPE
         )
-
-
-def test_image_file_is_a_photograph_unless_told(tmp_path):
-    import cv2
-
-    grey = np.full((64, 64), 188, dtype=np.uint8)
-    grey[:, 32:] = 100
-    cv2.imwrite(str(tmp_path / "photo.png"), grey)
-    depth = np.full((64, 64), 0.85)
-    means = {
-        encoding: d3s.simulate(
-            d3s.DepthMapScene(image=str(tmp_path / "photo.png"), encoding=encoding, depth_m=depth),
-            PROTOTYPE,
-        ).all_in_focus[32, 8]
-        for encoding in (None, "srgb", "linear")
-    }
-    # 188 / 255 is 0.737 if linear, and 0.503 decoded from sRGB.
-    assert means[None] == means["srgb"] == pytest.approx(0.503, abs=1e-3)
-    assert means["linear"] == pytest.approx(0.737, abs=1e-3)

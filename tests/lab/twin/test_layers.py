@@ -89,15 +89,6 @@ def test_all_in_focus_is_made_of_the_planes_themselves():
     np.testing.assert_allclose(pair.all_in_focus, expected, atol=1e-6)
 
 
-def test_full_mask_is_a_plane():
-    plane = d3s.simulate(d3s.Plane(depth_m=MIDDLE_M, texture="leaves"), PROTOTYPE, shape=SHAPE)
-    pair = pair_of(FAR, MIDDLE.replace(mask=np.ones(SHAPE)))
-    for name in ("left", "right", "all_in_focus"):
-        np.testing.assert_allclose(getattr(pair, name), getattr(plane, name), atol=1e-4)
-    np.testing.assert_allclose(pair.depth_m, MIDDLE_M, rtol=1e-6)
-    np.testing.assert_array_equal(pair.occluded, plane.occluded)
-
-
 def test_empty_mask_is_no_layer():
     nothing = NEAR.replace(mask=np.zeros(SHAPE, dtype=bool))
     assert same(pair_of(FAR, nothing, MIDDLE), pair_of(FAR, MIDDLE))
@@ -134,16 +125,6 @@ def test_object_at_the_border_goes_on_beyond_it(rig):
         there, before = np.s_[:, first + reach :], np.s_[:, first - 20 : first - reach]
         np.testing.assert_allclose(seen[there], near_alone[there], atol=4e-4)
         np.testing.assert_allclose(seen[before], far_alone[before], atol=4e-4)
-
-
-@pytest.mark.parametrize("cols", [(120, 160), (0, 40)])
-@pytest.mark.parametrize("depth_m", [0.3])
-def test_object_at_the_border_leaves_no_ghost(depth_m, cols):
-    wall = pair_of(FAR)
-    pair = pair_of(FAR, MIDDLE.replace(depth_m=depth_m, mask=rectangle((0, 120), cols)))
-    # The blur radius at 0.3 m is 12.7 px; 20 px beside the object there is only the wall.
-    free = np.s_[:, :100] if cols[0] else np.s_[:, 60:]
-    np.testing.assert_allclose(pair.left[free], wall.left[free], atol=1e-3)
 
 
 def test_of_boards_that_cut_through_each_other_the_nearer_is_seen():
@@ -198,14 +179,6 @@ def test_mask_of_another_shape_is_refused():
     )
 
 
-@pytest.mark.parametrize("cols", [(4, 6)])
-def test_thin_wire_is_in_order(cols):
-    # 1/Z = (1 - tan(1.49) (x - 79.5) / 6050) / 1.05, and tan(1.49) = 12.3499: on the axis it is
-    # behind the wall (0.9524 and 1.0331), where the wire is it is in front (1.0973 at column 5).
-    wire = d3s.Layer(depth_m=1.05, tilt_x_rad=1.49, texture="text", mask=rectangle((0, 120), cols))
-    assert pair_of(FAR, wire).depth_m[60, 5] == pytest.approx(1 / 1.0972, rel=1e-3)
-
-
 def test_at_one_depth_what_has_a_mask_is_in_front():
     white, black = np.full((8, 8), 0.95), np.full((8, 8), 0.05)
     white[0, 0], black[0, 0] = 0.9, 0.1
@@ -217,27 +190,6 @@ def test_at_one_depth_what_has_a_mask_is_in_front():
         pair = d3s.simulate(d3s.Layered(layers=layers), PROTOTYPE, shape=(120, 160))
         assert pair.left[60, 80] > 0.9
         assert pair.left[20, 20] < 0.1
-
-
-def test_layers_far_apart_have_no_order():
-    # A steep plane is nearer than the second plane within its mask, and would be farther elsewhere
-    # in the frame. The third plane is far from both.
-    def masked(rows, cols):
-        mask = np.zeros((200, 300), dtype=bool)
-        mask[rows, cols] = True
-        return mask
-
-    layers = [
-        d3s.Layer(
-            depth_m=0.62, tilt_x_rad=np.arctan(3.0), mask=masked(slice(50, 90), slice(20, 80))
-        ),
-        d3s.Layer(depth_m=0.60, mask=masked(slice(60, 100), slice(50, 120))),
-        d3s.Layer(depth_m=0.61, mask=masked(slice(150, 190), slice(200, 280))),
-        d3s.Layer(depth_m=1.5),
-    ]
-    pair = d3s.simulate(d3s.Layered(layers=layers), PROTOTYPE, shape=(200, 300))
-    assert pair.depth_m[170, 240] == pytest.approx(0.61)
-    assert pair.depth_m[80, 100] == pytest.approx(0.60)
 
 
 def test_what_is_apart_on_the_left_may_overlap_on_the_right():

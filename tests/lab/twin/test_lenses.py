@@ -80,20 +80,6 @@ def test_blur_is_that_of_curved_focus(at_px, depth_m):
     assert moments(part) == pytest.approx(expected, rel=0.02, abs=0.1)
 
 
-def test_blur_agrees_with_the_maps_of_a_calibration():
-    lens = LensErrors(
-        field_radius_px=200.0,
-        focus_sagittal_dpt=0.9,
-        focus_tangential_dpt=2.0,
-        focus_tilt_x_dpt=0.3,
-    )
-    maps = LensMaps(field_radius_px=200.0, focus_left_dpt=(0.3, 0.0, 0.9, 2.0))
-    expected = maps.blur_px2(0, 0.4, 0.25, 1 / 0.6, RIG.optics)
-    part, _ = dot(lens, 0.6, (80.0, 50.0))
-    own = SIZE_PX**2 + 1 / 12
-    assert moments(part) - [own, 0, own] == pytest.approx(expected, rel=0.03, abs=0.1)
-
-
 @pytest.mark.parametrize("at_px", [(120.0, 0.0), (-60.0, 110.0)])
 def test_dots_are_where_distortion_draws_them(at_px):
     lens = LensErrors(
@@ -233,18 +219,6 @@ def test_crosstalk_adds_light_of_the_other_lens_without_detail():
     leaked = raw(board, lens).image[left]
     assert leaked.std() < 0.1 * raw(board).image[left].std() * 0.05
     assert not raw(board, lens, dark).image[left].any()
-
-
-def test_pair_has_the_errors_of_its_lenses():
-    rig, scene = d3s.Rig.paper_prototype(), d3s.Plane(depth_m=0.5, texture="gravel")
-    lens = LensErrors(field_radius_px=100.0, focus_tangential_dpt=2.0, transmission=0.9)
-    perfect = d3s.simulate(scene, rig, shape=(120, 240))
-    pair = d3s.simulate(scene, rig, shape=(120, 240), lenses=(lens, PERFECT_LENS))
-    assert pair.right == pytest.approx(perfect.right, abs=2e-3)
-    assert pair.left.mean() == pytest.approx(0.9 * perfect.left.mean(), rel=0.02)
-    fine = [np.diff(view[:, 215:], axis=1).std() for view in (pair.left, perfect.left)]
-    assert fine[0] < 0.8 * fine[1]
-    assert np.array_equal(pair.depth_m, perfect.depth_m)
 
 
 def test_lenses_see_scenes_of_all_kinds():

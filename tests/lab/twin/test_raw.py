@@ -38,19 +38,6 @@ def dot_px(image, near_px, half=25):
     return x + col - half, y + row - half
 
 
-@pytest.mark.slow
-def test_frame_of_the_prototype():
-    frame = d3s.simulate_raw(grey_wall(), d3s.Rig.paper_prototype())
-    assert frame.image.shape == frame.depth_m.shape == (2160, 3840)
-    assert frame.image.dtype == frame.depth_m.dtype == np.float32
-    # 3.84 mm are 1920 px: 960 to each side of (1919.5, 1079.5), plus the default mounts.
-    assert frame.anchor_left_px == pytest.approx((2879.5 + 6.3, 1079.5 - 4.1))
-    assert frame.anchor_right_px == pytest.approx((959.5 - 8.7, 1079.5 + 5.2))
-    assert not frame.image[[0, 0, -1, -1], [0, -1, 0, -1]].any()
-    for x, y in (frame.anchor_left_px, frame.anchor_right_px):
-        assert frame.image[round(y), round(x)] == pytest.approx(0.5, abs=1e-3)
-
-
 @pytest.mark.parametrize("depth_m", [0.5, 2.5])
 def test_dot_on_the_axis_is_at_the_anchors(depth_m):
     frame = raw(d3s.Plane(depth_m=depth_m, texture=dot_texture(RIG, depth_m)), mounts=CROOKED)

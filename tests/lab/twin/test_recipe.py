@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d3s.errors import OutputError, SceneError
-from d3s.lab.twin.geometry import PERFECT, Mount
+from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.lens_errors import LensErrors
 from d3s.lab.twin.random_scene import RandomScene
-from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawLayout
+from d3s.lab.twin.raw import RawLayout
 from d3s.lab.twin.recipe import Recipe
 from d3s.lab.twin.scenes import BentPlane, DepthMapScene, Layer, Layered, Plane, TiltedPlane
 from d3s.lab.twin.sensor import Sensor
-from d3s.lab.twin.sequence import PROTOCOLS, even_distances_m, typed_distances_m
+from d3s.lab.twin.sequence import even_distances_m, typed_distances_m
 from d3s.lab.twin.textures import Photo, Texture
 from d3s.rig import Rig
 
@@ -127,32 +127,6 @@ def test_a_recipe_comes_back_from_its_file(recipe, tmp_path_factory):
     assert reloaded(recipe, tmp_path_factory.getbasetemp()) == recipe
 
 
-def test_a_long_series_can_be_read_again(tmp_path):
-    recipe = Recipe(scene=WALL, rig=PROTOTYPE, distances_m=tuple(0.3 + np.arange(10_000) / 7e3))
-    assert reloaded(recipe, tmp_path) == recipe
-
-
-def test_what_is_left_is_filled_in():
-    pair = Recipe(scene=WALL, rig=PROTOTYPE)
-    assert pair.shape == (902, 1802)
-    assert pair.mounts == (PERFECT, PERFECT)
-    assert pair.layout is None
-    raw = Recipe(kind="raw", scene=WALL, rig=PROTOTYPE)
-    assert raw.shape is None
-    assert raw.mounts == DEFAULT_MOUNTS
-    assert raw.layout == RawLayout()
-    assert Recipe(scene=RandomScene(seed=1), rig=PROTOTYPE).shape == (1025, 1025)
-
-
-def test_frames_of_a_series_of_planes():
-    recipe = Recipe(
-        scene=TiltedPlane(depth_m=1.0, tilt_x_rad=0.1), rig=PROTOTYPE, distances_m=(0.5, 0.7)
-    )
-    assert recipe.frame_count == 2
-    assert recipe.scene_of(1) == TiltedPlane(depth_m=0.7, tilt_x_rad=0.1)
-    assert recipe.seed_of(0) != recipe.seed_of(1)
-
-
 def test_a_file_with_wrong_fields_is_named_with_them(tmp_path):
     path = tmp_path / "recipe.toml"
     text = Recipe(scene=WALL, rig=PROTOTYPE).text()
@@ -243,14 +217,6 @@ def test_another_recipe_is_not_replaced(tmp_path):
         Recipe(scene=WALL, rig=PROTOTYPE, seed=1).save(path)
 
 
-def test_protocols_of_the_paper():
-    for name, first_m, last_m in (("calibration", 0.25, 1.21), ("evaluation", 1.01, 1.97)):
-        distances = PROTOCOLS[name]
-        assert (len(distances), distances[0], distances[-1]) == (25, first_m, last_m)
-        assert np.diff(distances) == pytest.approx(0.04)
-        assert all(distance == round(distance, 2) for distance in distances)
-
-
 def test_even_distances():
     assert even_distances_m(1.0, 0.5, 3) == (1.0, 0.75, 0.5)
     assert even_distances_m(1.0, 1.0, 1) == (1.0,)
@@ -285,10 +251,3 @@ def test_errors_of_typed_distances_need_distances():
     assert series.distances_m == (0.5, 1.0)
     assert series.typed_distances_m == typed_distances_m((0.5, 1.0), 0.001, 0)
     assert series.scene_of(1).depth_m == 1.0
-
-
-def test_bent_plane_moves():
-    board = BentPlane(depth_m=1.0, bend_x_per_m=0.1)
-    series = Recipe(scene=board, rig=PROTOTYPE, distances_m=(0.5, 1.5))
-    assert series.scene_of(1) == board.replace(depth_m=1.5)
-    assert Recipe(**series.model_dump(exclude_none=True)) == series

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 import d3s
 from d3s.errors import D3SError, InputError, SceneError
@@ -197,22 +196,3 @@ def test_wrong_layer_is_named_by_its_number():
     assert words_of(lambda: d3s.Layered(layers=[PLANE])).endswith(
         "must be Layer, or a table of its fields."
     )
-
-
-def test_scenes_do_not_change():
-    mask = np.ones(SHAPE)
-    layer = d3s.Layer(depth_m=1.0, mask=mask)
-    with pytest.raises(ValidationError, match="frozen"):
-        layer.depth_m = 2.0
-    with pytest.raises(ValueError, match="read-only"):
-        layer.mask[0, 0] = 0
-    mask[:] = 0
-    assert layer.mask.all()
-    layers = [layer, d3s.Layer(depth_m=2.0)]
-    scene = d3s.Layered(layers=layers)
-    layers.clear()
-    assert len(scene.layers) == 2
-    assert layer.replace(depth_m=3.0).depth_m == 3.0
-    assert layer.depth_m == 1.0
-    with pytest.raises(SceneError, match=r"^depth_m=-3\.0"):
-        layer.replace(depth_m=-3.0)

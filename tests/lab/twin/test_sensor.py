@@ -1,7 +1,5 @@
 """The sensor: images have the noise, gain, offset and levels of its fields."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -143,16 +141,6 @@ def test_the_pattern_is_as_strong_as_its_numbers_say():
     np.testing.assert_allclose(both, gain + offset - 0.5, atol=1e-6)
 
 
-def test_the_pattern_is_no_frame_of_a_small_seed():
-    # SeedSequence((0, 0)) is default_rng(0): a pattern from this stream would equal the noise.
-    pattern = exposed(Sensor(gain_pattern=0.1)).ravel()
-    for seed in (0, (0, 1)):
-        noise = exposed(Sensor(noise=0.1), seed=seed).ravel()
-        assert abs(np.corrcoef(pattern, noise)[0, 1]) < 0.015
-    noise, _ = expose_pair(flat(0.5), flat(0.5), Sensor(noise=0.1), 0)
-    assert abs(np.corrcoef(pattern, noise.ravel())[0, 1]) < 0.015
-
-
 # --- columns, rows and hot pixels
 
 
@@ -167,18 +155,6 @@ def test_lines_have_one_offset_each_new_in_each_frame(name, axis):
     assert mean(lines) == pytest.approx(0.5, abs=7e-4)  # five sigma
     assert abs(np.corrcoef(lines, others)[0, 1]) < 0.04
     assert abs(np.corrcoef(lines[1:], lines[:-1])[0, 1]) < 0.04
-
-
-def test_noise_of_lines_adds_to_that_of_pixels():
-    sensor = Sensor(noise=0.02, column_noise=0.03, row_noise=0.06)
-    assert float(sensor.noise_sigma(0.5)) == pytest.approx(0.07)  # 2² + 3² + 6² = 7²
-    image = exposed(sensor)
-    plain = exposed(Sensor(noise=0.02))  # the same numbers, since lines are drawn after pixels
-    lines = image - plain
-    np.testing.assert_allclose(lines - lines[:1] - lines[:, :1] + lines[0, 0], 0, atol=1e-6)
-    across, down = lines.mean(axis=0), lines.mean(axis=1)
-    assert sd(across) == pytest.approx(0.03, rel=0.15)
-    assert sd(down) == pytest.approx(0.06, rel=0.15)
 
 
 def test_hot_pixels_stay_where_they_are():
@@ -257,31 +233,6 @@ def test_seeds_and_frames_differ():
     assert len(set(frames)) == len(frames)
     assert pair(1)[0].tobytes() == pair((1, 0))[0].tobytes() == pair(np.int64(1))[0].tobytes()
     assert pair((1, 2))[0].tobytes() == pair(np.array([1, 2]))[0].tobytes()
-
-
-@pytest.mark.parametrize("sensor", [Sensor(noise=0.05), Sensor(full_well_e=1e3)])
-def test_the_noise_of_both_views_and_of_all_frames_is_independent(sensor):
-    images = [*expose_pair(flat(0.5), flat(0.5), sensor, (1, 0))]
-    images += expose_pair(flat(0.5), flat(0.5), sensor, (1, 1))
-    correlation = np.corrcoef([image.ravel() for image in images])
-    assert np.abs(correlation - np.eye(4)).max() < 0.015  # 6 sigma
-
-
-def test_a_number_is_the_noise_of_a_pair_and_of_a_sensor():
-    assert as_sensor(0.02) == Sensor(noise=0.02)
-    assert as_sensor(np.float64(0.02)) == Sensor(noise=0.02)
-    assert as_sensor(0) == Sensor()
-    sensor = Sensor(**EVERYTHING)
-    assert as_sensor(sensor) is sensor
-    assert pair(1, 0.02)[1].tobytes() == pair(1, Sensor(noise=0.02))[1].tobytes()
-
-
-def test_a_sensor_is_a_value():
-    sensor = Sensor(**{**EVERYTHING, "gain": [0.9, 1.1], "offset": np.array([0.01, 0.02])})
-    assert sensor == Sensor(**EVERYTHING)
-    assert hash(sensor) == hash(Sensor(**EVERYTHING))
-    assert pickle.loads(pickle.dumps(sensor)) == sensor
-    assert all(field.description for field in Sensor.model_fields.values())
 
 
 # --- invalid input

@@ -6,7 +6,6 @@ import pytest
 import d3s
 from d3s.errors import InputError, SceneError
 from d3s.files.images import write_image
-from d3s.lab.twin import textures
 from d3s.lab.twin.textures import as_texture
 from twin_tools import centroid_px, thin_rig
 
@@ -73,27 +72,6 @@ def test_photo_fills_the_view_unless_it_has_a_width():
     # The right view is shifted by 23.2 px: the photo is about 2 x (80 + 23) px wide.
     assert pair.left[60, 0] == pytest.approx(0.5 - 0.6 * 79.5 / 210, abs=0.01)
     assert pair.right[60, -1] > 0.78
-
-
-def mirrored_px(texels_a_pixel):
-    """Places of a dot 39 texels left of the mirror at texel 198, and of its mirror image.
-
-    Of 99 texels right of the middle, 98 can be halved.
-    """
-    photo = d3s.Photo(
-        image=dots([(159, 100)], (200, 200), sigma=1.5 * texels_a_pixel), width_m=200 / 6050
-    )
-    image = view(photo, float(texels_a_pixel))
-    # From the middle, texel 100: 59 texels, and 198 + 39 - 100 = 137.
-    places = [(59 / texels_a_pixel, 0.0), (137 / texels_a_pixel, 0.0)]
-    half = min(9, int(40 / texels_a_pixel) - 1)
-    return [dot_px(image, near, half) for near in places], places
-
-
-@pytest.mark.parametrize("texels_a_pixel", [2, 4])
-def test_mirror_stays_where_it_is_at_any_resolution(texels_a_pixel):
-    measured, expected = mirrored_px(texels_a_pixel)
-    np.testing.assert_allclose(measured, expected, atol=0.05)
 
 
 @pytest.mark.parametrize("angle", [np.pi / 6, np.pi / 2])
@@ -163,18 +141,6 @@ def test_texture_is_the_same_on_both_sides_of_a_change_of_resolution(pattern):
     assert abs(near.mean() - far.mean()) < 5e-3
 
 
-def test_blocks_that_are_kept_are_those_that_are_made():
-    # A view across four blocks, which meet in the middle.
-    texture = d3s.Texture(pattern="stone", seed=3)
-    textures._pattern_block.cache_clear()
-    first = view(texture, 0.3)
-    again = view(texture, 0.3)
-    assert textures._pattern_block.cache_info().hits > 0
-    textures._pattern_block.cache_clear()
-    anew = view(texture, 0.3)
-    assert first.tobytes() == again.tobytes() == anew.tobytes()
-
-
 def test_curve_of_srgb_is_undone(tmp_path):
     import cv2
 
@@ -212,11 +178,6 @@ def test_whatever_people_call_a_texture(folder):
     assert as_texture(folder / "a.png") == d3s.Photo(image=str(folder / "a.png"))
     assert as_texture({"image": str(folder), "number": 2}) == d3s.Photo(image=folder, number=2)
     np.testing.assert_array_equal(as_texture(array).pixels(), array)
-
-
-def test_empty_name_is_no_texture():
-    with pytest.raises(SceneError, match="is empty: name a pattern"):
-        d3s.Plane(depth_m=1.0, texture="")
 
 
 @pytest.mark.parametrize(

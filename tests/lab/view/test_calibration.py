@@ -2,7 +2,6 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from d3s.calibrate.report import Report
 from d3s.errors import OutputError
 from d3s.lab.view.calibration import report_page, write_report
-from d3s.lab.view.calibration_plots import plot_errors
-from d3s.lab.view.methods import OURS, PAPER
 from d3s.lab.view.page import html_page, html_table, json_block, photo_block, words
 
 
@@ -63,17 +60,3 @@ def test_text_is_escaped():
     page = html_page("<i>", told)
     assert page.count("<i>") == 1  # in the JSON, where it is no markup
     assert page.count("</script>") == 1
-
-
-def test_cells_have_the_classes_of_numbers_and_grades():
-    table = html_table(("a", "b"), [("3 frames", "1.5 px")], numbers=(1,), kinds=("bad",))
-    assert '<tr class="bad"><td>3 frames</td><td class="number">1.5 px</td></tr>' in table
-
-
-def test_methods_have_the_colours_of_all_charts():
-    values = {"depths_m": np.array([0.5, 1.0]), "mae_m": np.ones(2), "density": np.ones(2)}
-    values |= {"sigma_m": np.ones(2), "within_3_sigma": np.ones(2)}
-    validation = [SimpleNamespace(method=name, **values) for name in ("consensus", "joint")]
-    figure = plot_errors(validation)
-    for axes in figure.axes:
-        assert [line.get_color() for line in axes.lines[:2]] == [PAPER, OURS]

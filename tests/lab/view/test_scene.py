@@ -62,13 +62,6 @@ def test_pair_shows_both_views_and_all_that_is_true(pair):
     np.testing.assert_array_equal(panel(figure, "Disparity").get_array(), pair.disparity_px)
 
 
-def test_both_blurs_have_one_scale_with_focus_in_its_middle(pair):
-    figure = plot_pair(pair)
-    left, right = (panel(figure, f"Blur radius, {side}").get_clim() for side in ("left", "right"))
-    assert left == right
-    assert left[0] == -left[1]
-
-
 def test_what_has_no_depth_has_a_colour_of_its_own(raw):
     figure = plot_scenes({"raw": raw})
     shown = panel(figure, "Depth")
@@ -82,11 +75,6 @@ def test_what_has_no_depth_has_a_colour_of_its_own(raw):
     assert np.abs(scale - colours[nothing][0, :3]).max(axis=1).min() > 0.1
 
 
-def test_one_depth_is_drawn_too(plane):
-    assert "Depth" in titles(plot_pair(plane))
-    assert "Depth 1.00 m" in titles(plot_scenes({"plane": plane}))
-
-
 def test_scenes_have_a_row_each_and_one_scale_of_depth(pair, plane, raw):
     figure = plot_scenes({"random": pair, "plane": plane, "sensor": raw})
     shown = titles(figure)
@@ -98,14 +86,6 @@ def test_scenes_have_a_row_each_and_one_scale_of_depth(pair, plane, raw):
     assert bar_labels(figure) == ["depth (m)"]
     depths = [axes.images[0] for axes in figure.axes if axes.get_title().startswith("Depth")]
     assert len({image.get_clim() for image in depths}) == 1
-
-
-def test_textures_are_labelled_by_name_distance_and_blur(plane):
-    near = d3s.simulate(d3s.Plane(depth_m=0.5), RIG, shape=SMALL)
-    figure = plot_textures({"leaves": [near, plane], "wood": [near, plane]}, across=2)
-    assert titles(figure) == ["0.5 m, blur 4.6 px", "1 m, blur 1.4 px"] * 2
-    assert [axes.get_ylabel() for axes in figure.axes] == ["leaves", "", "wood", ""]
-    assert len(figure.axes) == 4
 
 
 def test_sheets_of_nothing_are_refused(plane):
