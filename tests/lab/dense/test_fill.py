@@ -9,25 +9,17 @@ import d3s
 from d3s.errors import InputError
 from d3s.estimate.methods import estimate_quietly
 from d3s.lab.dense.fill import densify
+from depth_maps import made_depth_map
 
 RIG = d3s.Rig.paper_prototype()
 
 
-def made(depth_m, *, hole=None, view=None, sigma_m=0.002):
+def made(depth_m, *, hole=None, view=None):
     """Depth map of known depths, with a hole."""
-    depth_m = np.asarray(depth_m, np.float32)
-    is_hole = np.zeros(depth_m.shape, bool) if hole is None else hole
-    nothing = np.float32(np.nan)
-    return d3s.DepthMap(
-        depth_m=np.where(is_hole, nothing, depth_m),
-        sigma_m=np.where(is_hole, nothing, np.float32(sigma_m)),
-        confidence=np.where(is_hole, 0.2, 0.9).astype(np.float32),
-        flags=np.where(is_hole, d3s.Flag.LOW_TEXTURE, 0).astype(np.uint16),
-        rig=RIG,
-        method="joint",
-        options=d3s.JointOptions(),
-        intensity=view,
-    )
+    holed = np.array(depth_m, np.float32)
+    if hole is not None:
+        holed[hole] = np.nan
+    return made_depth_map(holed, sigma_m=0.002, view=view)
 
 
 def textured(shape, seed=0):

@@ -6,6 +6,7 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.lab.dense.marigold import MarigoldSettings, _with_members, complete_depth
+from depth_maps import made_depth_map
 
 RIG = d3s.Rig.paper_prototype()
 TINY = MarigoldSettings(members=2, steps=2, resolution=64)
@@ -15,17 +16,8 @@ def made():
     depth_m = np.full((48, 64), 1.0, np.float32)
     depth_m[:, 32:] = 1.5
     depth_m[10:30, 20:40] = np.nan
-    known = np.isfinite(depth_m)
-    return d3s.DepthMap(
-        depth_m=depth_m,
-        sigma_m=np.where(known, 0.01, np.nan).astype(np.float32),
-        confidence=np.where(known, 0.9, 0.1).astype(np.float32),
-        flags=np.where(known, 0, d3s.Flag.LOW_TEXTURE).astype(np.uint16),
-        rig=RIG,
-        method="joint",
-        options=d3s.JointOptions(),
-        intensity=np.random.default_rng(0).uniform(0, 1, depth_m.shape).astype(np.float32),
-    )
+    view = np.random.default_rng(0).uniform(0, 1, depth_m.shape).astype(np.float32)
+    return made_depth_map(depth_m, view=view)
 
 
 def test_a_folder_without_weights_is_named(tmp_path):

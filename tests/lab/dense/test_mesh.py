@@ -10,6 +10,7 @@ import d3s
 from d3s.cli import app
 from d3s.errors import InputError
 from d3s.lab.dense.mesh import encode_glb, encode_ply, mesh_of, write_mesh
+from depth_maps import made_depth_map
 
 RIG = d3s.Rig.paper_prototype()
 
@@ -20,20 +21,10 @@ def depth_map():
     depth_m = np.full((30, 40), 1.5, np.float32)
     depth_m[10:20, 10:20] = 0.8
     depth_m[0, 0] = np.nan
-    flags = np.zeros(depth_m.shape, np.uint16)
-    flags[:, 30:] = d3s.Flag.FILLED
-    flags[0, 0] = d3s.Flag.LOW_TEXTURE
     view = np.random.default_rng(0).uniform(0, 1, depth_m.shape).astype(np.float32)
-    return d3s.DepthMap(
-        depth_m=depth_m,
-        sigma_m=np.where(np.isnan(depth_m), np.nan, np.float32(0.01)),
-        confidence=np.full(depth_m.shape, 0.9, np.float32),
-        flags=flags,
-        rig=RIG,
-        method="joint",
-        options=d3s.JointOptions(),
-        intensity=view,
-    )
+    found = made_depth_map(depth_m, view=view)
+    found.flags[:, 30:] |= np.uint16(d3s.Flag.FILLED)
+    return found
 
 
 def test_no_triangle_joins_two_surfaces(depth_map):

@@ -3,30 +3,14 @@
 import numpy as np
 import pytest
 
-import d3s
 from d3s.errors import InputError
 from d3s.lab.dense import smooth
-
-RIG = d3s.Rig.paper_prototype()
-
-
-def made(depth_m, sigma_m=0.01):
-    depth_m = np.asarray(depth_m, np.float32)
-    known = np.isfinite(depth_m)
-    return d3s.DepthMap(
-        depth_m=depth_m,
-        sigma_m=np.where(known, sigma_m, np.nan).astype(np.float32),
-        confidence=np.full(depth_m.shape, 0.9, np.float32),
-        flags=np.where(known, 0, d3s.Flag.LOW_TEXTURE).astype(np.uint16),
-        rig=RIG,
-        method="joint",
-        options=d3s.JointOptions(),
-    )
+from depth_maps import made_depth_map
 
 
 def test_noise_falls_and_sigma_does_not():
     noisy = 1.0 + np.random.default_rng(0).normal(0, 0.01, (60, 80))
-    found = made(noisy)
+    found = made_depth_map(noisy)
     smoothed = smooth(found)
     assert smoothed.depth_m.std() < 0.35 * found.depth_m.std()
     assert np.median(smoothed.sigma_m) == pytest.approx(0.01, rel=0.05)
@@ -36,7 +20,7 @@ def test_a_jump_stays_and_holes_stay():
     depth_m = np.full((30, 40), 1.5)
     depth_m[:, :20] = 0.8
     depth_m[5:8, 5:8] = np.nan
-    smoothed = smooth(made(depth_m), radius_px=3)
+    smoothed = smooth(made_depth_map(depth_m), radius_px=3)
     assert np.array_equal(np.isnan(smoothed.depth_m), np.isnan(depth_m))
     assert np.nanmax(np.abs(smoothed.depth_m - depth_m)) < 1e-3
 
@@ -44,4 +28,4 @@ def test_a_jump_stays_and_holes_stay():
 @pytest.mark.parametrize("radius_px", [0, 1.5])
 def test_wrong_radius_is_named(radius_px):
     with pytest.raises(InputError, match="radius_px="):
-        smooth(made(np.ones((10, 10))), radius_px=radius_px)
+        smooth(made_depth_map(np.ones((10, 10))), radius_px=radius_px)

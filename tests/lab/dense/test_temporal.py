@@ -8,6 +8,7 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.lab.dense.filters import TemporalFilter, fuse
+from depth_maps import made_depth_map
 
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (120, 180)
@@ -58,37 +59,23 @@ def test_a_moving_object_leaves_no_ghost():
     assert ghosts.sum() <= ghosts_alone.sum() + 0.01 * left_free.sum()
 
 
-def made(depth_m, view=None):
-    depth_m = np.asarray(depth_m, np.float32)
-    return d3s.DepthMap(
-        depth_m=depth_m,
-        sigma_m=np.where(np.isnan(depth_m), np.nan, 0.01).astype(np.float32),
-        confidence=np.full(depth_m.shape, 0.9, np.float32),
-        flags=np.where(np.isnan(depth_m), d3s.Flag.LOW_TEXTURE, 0).astype(np.uint16),
-        rig=RIG,
-        method="joint",
-        options=d3s.JointOptions(),
-        intensity=view,
-    )
-
-
 def test_a_hole_keeps_the_depth_of_earlier_frames_while_the_view_stays():
     view = np.random.default_rng(0).uniform(0, 1, (40, 50)).astype(np.float32)
     full = np.full(view.shape, 1.0)
     holed = full.copy()
     holed[10:20, 10:20] = np.nan
-    fused = fuse([made(full, view), made(holed, view)])
+    fused = fuse([made_depth_map(full, view=view), made_depth_map(holed, view=view)])
     assert fused.valid.all()
     assert (fused.flags == 0).all()
     other = view.copy()
     other[5:25, 5:25] = 0.9
-    moved = fuse([made(full, view), made(holed, other)])
+    moved = fuse([made_depth_map(full, view=view), made_depth_map(holed, view=other)])
     assert not moved.valid[12:18, 12:18].any()
     assert (moved.flags[12:18, 12:18] == d3s.Flag.LOW_TEXTURE).all()
 
 
 def test_filled_depths_are_no_evidence():
-    depth_map = made(np.full((30, 40), 1.0))
+    depth_map = made_depth_map(np.full((30, 40), 1.0))
     flags = depth_map.flags.copy()
     flags[10:, :] = d3s.Flag.FILLED
     fused = fuse([replace(depth_map, flags=flags)])
@@ -98,6 +85,6 @@ def test_filled_depths_are_no_evidence():
 
 def test_frames_that_do_not_belong_together_are_refused():
     with pytest.raises(InputError, match="Begin a new filter"):
-        fuse([made(np.ones((20, 30))), made(np.ones((30, 20)))])
+        fuse([made_depth_map(np.ones((20, 30))), made_depth_map(np.ones((30, 20)))])
     with pytest.raises(InputError, match="at least one"):
         fuse([])

@@ -39,25 +39,6 @@ def test_a_slope_and_a_plane_have_no_background(truth):
     assert not background_beside(truth(np.ones(SHAPE)), OPTICS).mask.any()
 
 
-def test_a_tilted_object_is_no_background_of_itself(truth):
-    depth_m = np.full(SHAPE, 2.0)
-    depth_m[:, 30:90] = np.linspace(0.5, 0.6, 60)
-    mask = background_beside(truth(depth_m), OPTICS).mask
-    assert not mask[:, 30:90].any()
-    assert mask[:, 29].all()
-    assert mask[:, 90].all()
-
-
-def test_hidden_background_does_not_count(truth):
-    depth_m = np.ones(SHAPE)
-    depth_m[:, OBJECT] = 0.5
-    visible = np.ones(SHAPE, dtype=bool)
-    visible[:, 30:40] = False
-    mask = background_beside(truth(depth_m, visible=visible), OPTICS).mask
-    assert not mask[:, 30:40].any()
-    assert mask[:, 50:75].all()
-
-
 def test_depths_of_the_object_are_counted_with_and_without_the_flag(scene, depth_map):
     depth_m = scene.depth_m.copy()
     depth_m[:, 50:60] = 0.52  # fattened

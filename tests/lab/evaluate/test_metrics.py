@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from d3s.calibrate.validation import working_range_m
 from d3s.lab.evaluate import score
 from d3s.lab.evaluate.metrics import duel, worst
 from d3s.lab.evaluate.table import error_m
@@ -72,22 +71,6 @@ def test_a_duel_is_on_common_pixels(depth_map, truth):
     assert fought.common == 2
     assert fought.mae_m == pytest.approx(0.015, rel=1e-4)
     assert fought.rival_mae_m == pytest.approx(0.03, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("depths", "good", "expected"),
-    [
-        ((0.3, 0.4, 0.5, 0.6), "1111", (0.3, 0.6)),
-        ((0.3, 0.4, 0.5, 0.6), "1101", (0.3, 0.4)),
-        ((0.3, 0.4, 0.5, 1.6), "1101", (0.3, 0.4)),
-        ((0.3, 0.4, 0.5, 1.6), "1011", (0.5, 1.6)),  # in metres, not in steps
-        ((0.3, 0.4, 0.5), "010", (0.4, 0.4)),
-        ((0.3, 0.4), "00", None),
-        ((), "", None),
-    ],
-)
-def test_the_working_range_is_the_longest_run(depths, good, expected):
-    assert working_range_m(depths, [sign == "1" for sign in good]) == expected
 
 
 def test_the_worst_is_who_gave_up_where_there_was_depth():

@@ -74,12 +74,6 @@ def test_one_point_in_two_hundred_at_either_end_is_left_out(depth_map):
     assert found.z_accuracy == pytest.approx(0, abs=0.005)
 
 
-def test_too_few_points(depth_map):
-    found = plane_quality(depth_map([[1.0, NAN], [NAN, 1.0]]), distance_m=1.0)
-    assert found.fill_rate == 0.5
-    assert math.isnan(found.plane_fit_rms_m)
-
-
 def test_temporal_noise_by_hand(depth_map):
     # Standard deviations of three frames: 0.01, 0.02 and 0.04; the fourth is once without depth.
     frames = [

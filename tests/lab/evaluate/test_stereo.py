@@ -1,7 +1,5 @@
 """Stereo data sets: their layouts, the figures worked by hand, and a run over tiny scenes."""
 
-import csv
-import json
 import math
 
 import numpy as np
@@ -11,14 +9,12 @@ from d3s.errors import InputError
 from d3s.estimate import DepthMap, Options
 from d3s.lab.evaluate import evaluate_stereo
 from d3s.lab.evaluate.contender import Contender
-from d3s.lab.evaluate.stereo import write_stereo
 from d3s.lab.evaluate.stereo.evaluation import (
     checked_lights,
     stereo_tasks,
 )
 from d3s.lab.evaluate.stereo.measures import (
     Matches,
-    curve_rows,
     matches_of,
     stereo_score,
 )
@@ -182,16 +178,6 @@ def test_figures_by_hand():
     assert math.isnan(found.sigma_at_50)
 
 
-def test_curves_end_where_the_method_has_no_more_pixels():
-    truth = np.full((1, 10), 20.0)
-    full = result([22, 20, 20, 20, 20, np.nan] + [np.nan] * 4, sigma_px=[[3, 1, 1, 1, 2] + [1] * 5])
-    rows = curve_rows(full, truth, np.ones((1, 10), dtype=bool))
-    at = {(row["order"], row["density"]): row["bad_1"] for row in rows}
-    assert max(density for _, density in at) == 0.5
-    assert at["sigma", 0.4] == 0
-    assert at["sigma", 0.5] == at["oracle", 0.5] == pytest.approx(0.2)
-
-
 def depth_map(depth_m, sigma_m=0.01):
     depth_m = np.array([depth_m], dtype=np.float32)
     return DepthMap(
@@ -219,7 +205,7 @@ def test_sigma_of_disparity_by_hand():
 # A run --------------------------------------------------------------------------------------------
 
 
-def test_run_over_scenes_lights_and_methods(middlebury, tmp_path):
+def test_run_over_scenes_lights_and_methods(middlebury):
     results = evaluate_stereo(
         middlebury, ("bm:block_size_px=9", "joint"), lights=("gain=0.6",), workers=1
     )
@@ -238,18 +224,6 @@ def test_run_over_scenes_lights_and_methods(middlebury, tmp_path):
     rows = results.rows.where(light="as stored", region="all", method="bm:block_size_px=9")
     assert bm["bad_1"] == pytest.approx(np.mean(rows.column("bad_1")))
     assert {one["region"] for one in bm["regions"]} >= {"all", "textured", "near jumps", "occluded"}
-    write_and_read(results, tmp_path / "out")
-
-
-def write_and_read(results, folder):
-    files = write_stereo(results, folder)
-    with files["rows"].open() as file:
-        assert len(list(csv.DictReader(file))) == len(results.rows)
-    document = json.loads(files["summary"].read_text())
-    methods = {one["name"]: one["options"] for one in document["parameters"]["methods"]}
-    assert methods["bm:block_size_px=9"]["block_size_px"] == 9
-    assert document["parameters"]["lights"] == ["as stored", "gain=0.6"]
-    assert len(document["summary"]) == 4
 
 
 def test_finished_trials_are_found_again_until_a_file_changes(tmp_path):

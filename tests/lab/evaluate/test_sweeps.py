@@ -2,13 +2,12 @@
 
 import csv
 import io
-import json
 import math
 from dataclasses import replace
 
 import pytest
 
-from d3s.errors import InputError, OptionsError, OutputError
+from d3s.errors import InputError, OptionsError
 from d3s.lab.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
@@ -19,7 +18,6 @@ from d3s.lab.evaluate import (
     evaluate_scenes,
 )
 from d3s.lab.evaluate.contender import as_contenders
-from d3s.lab.evaluate.evaluation import write_results
 from d3s.lab.evaluate.table import SweepTable
 from d3s.lab.twin.patterns import PATTERNS
 
@@ -175,25 +173,6 @@ def test_a_scene_that_was_given_up_is_the_worst(scenes):
     # But one in which nothing can be known says nothing.
     flat = without(textured=0)
     assert (flat["worst_mae_m"], flat["worst_scene"]) == (left["mae_m"], 1)
-
-
-def test_files_hold_the_rows_and_what_made_them(planes, scenes, tmp_path):
-    rows, duels, summary = write_results(planes, tmp_path / "new").values()
-    first, *others = table(rows.read_text())
-    assert len(others) == 7
-    assert (first["texture"], first["depth_m"], first["method"]) == ("brick", "0.6", "sgbm")
-    assert float(first["mae_m"]) == planes.rows[0]["mae_m"]
-    assert len(table(duels.read_text())) == 8
-    told = json.loads(summary.read_text())
-    assert told["parameters"]["sweep"]["depths_m"] == [0.6, 0.9]
-    assert PlaneSweep(**told["parameters"]["sweep"]) == TINY
-    assert told["parameters"]["methods"][1]["options"]["block_size_px"] > 0
-    assert told["parameters"]["rig"]["optics"]["baseline_m"] == 3.84e-3
-    assert told["summary"][0]["depths"][0]["mae_m"] > 0
-    assert len(write_results(scenes, tmp_path / "new")) == 3
-    with pytest.raises(OutputError, match=r"planes\.csv exists. Choose another folder"):
-        write_results(planes, tmp_path / "new")
-    write_results(planes, tmp_path / "new", overwrite=True)
 
 
 def test_a_contender_from_words():

@@ -45,14 +45,6 @@ def test_depth_of_stripes_along_the_rows(method, options, depth_m):
     assert np.nanmedian(np.abs(1 / seen - 1 / depth_m)) < 0.25
 
 
-@pytest.mark.parametrize("method", ["sgbm", "bm", "phase"])
-def test_stereo_alone_does_not_find_it(method):
-    result = d3s.estimate(*stripes(0.55), RIG, method=method)
-    seen = result.depth_m[30:-30, 60:-30]
-    right = np.abs(1 / seen - 1 / 0.55) < 0.25
-    assert right.mean() < 0.3
-
-
 def test_differential_defocus_needs_defocus():
     pinhole = d3s.Rig.from_pinhole(
         focal_length_px=1000.0, baseline_m=0.1, disparity_offset_px=0.0, name="pinhole"

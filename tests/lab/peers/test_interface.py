@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.errors import InputError
 from d3s.estimate import Flag, Options
 from d3s.estimate.methods import methods
 
@@ -120,13 +119,6 @@ def test_nan_pixel_affects_its_surroundings_only(method, view):
     away[:, HOLE[1] - RADIUS_PX : HOLE[1] + RADIUS_PX + 1] = False
     same = np.isclose(result.depth_m, whole.depth_m, rtol=1e-3, equal_nan=True)
     assert same[away].mean() > 0.99
-
-
-@ALL
-def test_unequal_sizes_are_refused(method):
-    image = np.random.default_rng(0).random((40, 90))
-    with pytest.raises(InputError, match="they must be alike"):
-        d3s.estimate(image, image[:, :-1], RIG, method=method)
 
 
 @ALL

@@ -8,11 +8,8 @@ import pytest
 from d3s.lab.evaluate.cameras import tuned_twin
 from d3s.lab.reproduce.fig1b_working_range import make_teaser, measured_ranges, teaser_of
 from d3s.lab.reproduce.fig3b_consensus import (
-    Pixel,
-    SearchedWindows,
     consensus_plane_of,
     search_windows,
-    zici_of,
 )
 from d3s.lab.reproduce.fig6_systems import make_systems
 from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of
@@ -151,24 +148,6 @@ def test_on_the_true_line_predictions_agree():
     left_over_m = 3.84e-3 - one["virtual_baseline_m"]
     expected = 0.0121 * left_over_m / one["candidate_m"] / 2e-6
     assert one["shift_px"] == pytest.approx(expected)
-
-
-def test_the_pixel_that_is_shown_is_one_where_depth_alone_fails():
-    candidates = np.array([0.3, 1.0, 1.5])
-    fine = Pixel("a", 1.5, np.array([0.1, 0.2, 0.9]), np.array([0.8, 0.2, 0.9]))
-    fails = Pixel("b", 1.5, np.array([0.1, 0.2, 0.8]), np.array([0.95, 0.2, 0.9]))
-    both = Pixel("c", 1.5, np.array([0.9, 0.2, 0.8]), np.array([0.95, 0.2, 0.9]))
-    result = drawn(zici_of(SearchedWindows(candidates, [fine, both, fails])))
-    assert "plane of b" in result.pictures[0].caption
-    pixel, share = result.comparisons
-    assert pixel.ours == "1.50 m with both terms; 0.30 m with depth alone"
-    assert pixel.agrees
-    assert "right (within 5 %) in 33.3 % and far too near in 66.7 %" in share.ours
-    assert "both terms in 66.7 % and 33.3 %" in share.ours
-    without = zici_of(SearchedWindows(candidates, [fine]))
-    assert not without.comparisons[0].agrees
-    assert "the first where" in result.pictures[0].caption
-    assert "picks none far too near" in without.pictures[0].caption
 
 
 def test_confidence_of_simulated_windows_picks_the_true_depth():

@@ -130,19 +130,6 @@ def test_a_failing_item_loses_no_other(tmp_path, calls):
     assert "Failed" not in (tmp_path / "index.html").read_text()
 
 
-def test_a_failure_leaves_what_was_made_before(tmp_path, calls):
-    def fail(context):
-        raise ZeroDivisionError
-
-    one = an_item("one", calls)
-    reproduce((), tmp_path, items=(one,))
-    assert states(reproduce((), tmp_path, items=(replace(one, run=fail),), overwrite=True)) == {
-        "one": "failed"
-    }
-    page = (tmp_path / "index.html").read_text()
-    assert page.index("Failed") < page.index("was made before") < page.index("found it")
-
-
 def test_a_disk_that_fails_stops_everything(tmp_path, calls):
     def fail(context):
         raise OutputError("the disk is full")
@@ -166,19 +153,6 @@ def test_an_item_takes_the_tables_of_another(tmp_path, calls):
     assert states(reproduce((), tmp_path, items=items)) == {"one": "kept", "user": "kept"}
     reproduce(["one"], tmp_path, items=items, seed=3)
     assert states(reproduce(["user"], tmp_path, items=items)) == {"user": "made"}
-
-
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path, calls):
-    items = (an_item("one", calls),)
-    (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(OutputError, match=r"no reproduction.*--force"):
-        reproduce((), tmp_path, items=items)
-    assert (tmp_path / "index.html").read_text() == "mine"
-    assert not calls
-    with pytest.raises(OutputError, match="is a file"):
-        reproduce((), tmp_path / "index.html", items=items)
-    reproduce((), tmp_path, items=items, overwrite=True)
-    assert "title of one" in (tmp_path / "index.html").read_text()
 
 
 def test_wrong_use(tmp_path, calls):

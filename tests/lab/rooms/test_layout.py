@@ -71,16 +71,6 @@ def test_things_stand_between_the_nearest_and_the_farthest_depth(seed):
             assert 0.9 * NEAREST_M < point[2] < FARTHEST_M
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_plain_walls_are_even_or_faint(seed):
-    for quad in _shell(_layout(seed, walls="plain")):
-        assert quad.paint.texture is None or quad.paint.texture.contrast <= 0.12
-    for quad in _shell(_layout(seed, walls="textured")):
-        assert quad.paint.texture.contrast >= 0.5
-    mixed = _shell(_layout(seed, walls="mixed"))
-    assert mixed[0].paint.texture.contrast >= 0.5
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -88,15 +88,3 @@ def test_without_mitsuba_the_error_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setattr(mitsuba.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"not installed: pip install 'd3s\[render\]'"):
         store.load_or_render(ROOM, RIG, tmp_path)
-
-
-def test_llvm_that_is_too_old_is_not_taken(monkeypatch, tmp_path):
-    monkeypatch.delenv(mitsuba.LLVM_PATH, raising=False)
-    monkeypatch.setattr(mitsuba, "_FOLDERS", (str(tmp_path),))
-    monkeypatch.setattr(mitsuba, "_LLVM_FOLDER", str(tmp_path / "{}"))
-    for number in (14, 15):
-        (tmp_path / f"libLLVM-{number}.so").touch()
-    assert mitsuba.llvm_path() is None
-    for number in (17, 19):
-        (tmp_path / f"libLLVM.so.{number}.1").touch()
-    assert mitsuba.llvm_path() == str(tmp_path / "libLLVM.so.19.1")

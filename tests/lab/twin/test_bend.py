@@ -93,13 +93,6 @@ def test_plane_without_bend_is_a_tilted_plane():
     np.testing.assert_allclose(views[2].right, views[0].right, atol=0.002)
 
 
-def test_blur_is_that_of_the_nearest_plane():
-    bent = d3s.BentPlane(depth_m=0.35, bend_x_per_m=0.5, bend_y_per_m=0.5)
-    pair = d3s.simulate(bent, PROTOTYPE, shape=(120, 160))
-    flat = d3s.simulate(d3s.Plane(depth_m=0.35), PROTOTYPE, shape=(120, 160))
-    assert np.abs(pair.left - flat.left).max() < 0.02
-
-
 def test_plane_that_curls_out_of_the_view():
     with pytest.raises(SceneError, match=r"curls out of the view: bend_x_per_m=5,.*Bend it less"):
         d3s.simulate(d3s.BentPlane(depth_m=8.0, bend_x_per_m=5.0), PROTOTYPE)

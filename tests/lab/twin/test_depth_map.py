@@ -98,19 +98,6 @@ def test_object_out_of_focus_does_not_reach_further_than_its_blur(psf):
     assert pair.left[60, 103] > 0.1
 
 
-def test_colours_stay_apart_at_a_sharp_edge():
-    # White object in focus, black wall out of focus, and the reverse: the blur of the wall does not
-    # change the object, and the edge of the object stays sharp.
-    focus_m = PROTOTYPE.optics.focus_distances_m[0]
-    depth = np.where(box() == 1, focus_m, 2.5)
-    for image, wall in ((box(), 0.0), (1 - box(), 1.0)):
-        view = of(image.astype(np.float32), depth).left
-        outside = np.ones(SHAPE, dtype=bool)
-        outside[38:82, 58:102] = False
-        assert np.abs(view[outside] - wall).max() < 1e-3
-        assert np.abs(view[42:78, 62:98] - (1 - wall)).max() < 1e-3
-
-
 def test_wall_that_comes_into_sight_is_of_its_own_colour():
     # No colour of the foreground gets into the filled background.
     image = np.where(box() == 1, 1.0, 0.2).astype(np.float32)

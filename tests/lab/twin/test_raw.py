@@ -194,22 +194,6 @@ def test_vignetting_is_about_the_axis_of_each_lens():
         assert image[99, axis] == pytest.approx(0.5, rel=1e-3)
 
 
-def test_seed_is_a_frame(monkeypatch):
-    scene = d3s.Plane(depth_m=0.8, texture="noise")
-    frames = {}
-    for seed in (0, 1, (1, 1)):
-        frames[seed] = raw(scene, noise=0.02, seed=seed).image
-    assert len({frame.tobytes() for frame in frames.values()}) == 3
-    for threads in ("1", "3"):
-        monkeypatch.setenv("D3S_THREADS", threads)
-        assert raw(scene, noise=0.02, seed=1).image.tobytes() == frames[1].tobytes()
-    noise = frames[1] - raw(scene).image
-    # The whole sensor has noise, lit or dark: 64000 pixels, 6 sigma.
-    assert noise.std() == pytest.approx(0.02, rel=0.017)
-    assert noise[:, 155:165].std() == pytest.approx(0.02, rel=0.1)
-    assert abs(np.corrcoef(noise.ravel(), (frames[0] - raw(scene).image).ravel())[0, 1]) < 0.024
-
-
 def test_depth_map_is_refused():
     scene = d3s.DepthMapScene(image=np.zeros((200, 160)), depth_m=np.ones((200, 160)))
     with pytest.raises(SceneError, match="a depth map belongs to a rectified pair"):

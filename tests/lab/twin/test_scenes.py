@@ -30,7 +30,6 @@ def nothing_is_rendered(monkeypatch):
     monkeypatch.setattr("d3s.lab.twin.pair.render_through", fail)
 
 
-@pytest.mark.parametrize("kind", [d3s.Plane])
 @pytest.mark.parametrize(
     ("depth_m", "words"),
     [
@@ -44,8 +43,8 @@ def nothing_is_rendered(monkeypatch):
         ),
     ],
 )
-def test_depth_that_is_none(kind, depth_m, words):
-    assert words_of(lambda: kind(depth_m=depth_m)) == words
+def test_depth_that_is_none(depth_m, words):
+    assert words_of(lambda: d3s.Plane(depth_m=depth_m)) == words
 
 
 @pytest.mark.parametrize(
@@ -55,6 +54,7 @@ def test_depth_that_is_none(kind, depth_m, words):
         (np.zeros((4, 4), dtype=np.uint8), "has uint8 values, and floats from 0 to 1 are needed."),
         (np.zeros((4, 4, 3)), "has shape (4, 4, 3), and a grey image of at least 2x2 is needed"),
         (np.array([[0, np.nan], [1, 0]]), "has values that are not finite. Fill them first."),
+        ("", "is empty: name a pattern"),
         ("leavs", "texture='leavs' is neither a pattern nor a file or folder. Did you mean leaves"),
         ("no/such.png", "is neither a pattern nor a file or folder. Known patterns are leaves, st"),
         (5, "texture=5 must be the name of a pattern, an image file or folder, a Texture, a Photo"),
@@ -89,8 +89,6 @@ def test_image_that_cannot_be_read_is_refused(tmp_path, nothing_is_rendered):
         ((0, 5), "shape=(0, 5) must have from 1 to 64000000 pixels."),
         ((100000, 100000), "shape=(100000, 100000) must have from 1 to 64000000 pixels."),
         ((1.5, 4), "shape=(1.5, 4) must be (rows, cols), two whole numbers."),
-        ((float("nan"), 4), "shape=(nan, 4) must be (rows, cols), two whole numbers."),
-        ((120,), "shape=(120,) must be (rows, cols), two whole numbers."),
         ("120x160", "shape='120x160' must be (rows, cols), two whole numbers."),
     ],
 )
@@ -112,14 +110,9 @@ def test_shape_too_small_for_the_blur(shape, nothing_is_rendered):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"noise": float("nan")}, "noise=nan must be a finite number."),
-        ({"noise": 2.55}, "noise=2.55 must be below 1: it is of full scale. Did you pass grey"),
-        ({"noise": "0.1"}, "noise='0.1' must be a Sensor, or a number"),
         ({"psf": "disc"}, "psf='disc' "),
         ({"wavelength_m": 550.0}, "wavelength_m=550.0 must be below 2e-05: it is in metres."),
-        ({"rig": 5}, "rig=5 must be a Rig. Read a rig file with Rig.load."),
         ({"rig": "rig.toml"}, "rig='rig.toml' must be a Rig. Read a rig file with Rig.load."),
-        ({"mounts": None}, "mounts=None must be two of Mount, left and right."),
         ({"mounts": (1, 2)}, "mounts=(1, 2) must be two of Mount, left and right."),
         (
             {"scene": 5},

@@ -15,7 +15,6 @@ from d3s.lab.design.search import Answer, Requirements, Search
 from d3s.lab.design.tolerances import tolerances
 from d3s.lab.design.verify import MeasuredErrors
 from d3s.lab.design.wall import Lighting
-from d3s.lab.view.design import plot_design, plot_front
 from d3s.lab.view.design_page import design_page, write_design
 
 CAMERA = Camera.paper_prototype()
@@ -57,15 +56,6 @@ def test_page_is_self_contained_and_tells_everything(report, tmp_path):
     data = json.loads(re.search(r'id="design">(.*?)</script>', page, re.DOTALL)[1])
     assert data["mae"] == pytest.approx(report.prediction.mae_m.tolist())
     assert set(data["nominal"]) == {"baseline", "focal", "fnumber", "focus", "noise"}
-
-
-def test_figures_have_curves_points_and_the_front(report):
-    errors, blur = plot_design(report.prediction, WISH, report.measured).axes
-    assert errors.get_title() == "Mean absolute error"
-    assert len(errors.lines) == 5  # prediction, bound, defocus, wish, measured
-    assert len(blur.lines) == 3
-    front = plot_front(report.search).axes[0]
-    assert len(front.lines) == 3
 
 
 def _shown(path, hash_):

@@ -23,22 +23,6 @@ def images(figure):
     return [np.asarray(axes.images[0].get_array()) for axes in figure.axes if axes.images]
 
 
-def texts(figure):
-    return [text.get_text() for axes in figure.axes for text in axes.texts]
-
-
-def test_maps_are_of_the_nearest_and_of_the_farthest_third():
-    figure = calibration_plots.plot_residual_maps(residuals())
-    near, far = images(figure)
-    assert np.allclose(near[:, 4:], 0.05)  # mean of 0 and 0.1
-    assert np.allclose(near[:, :4], 0.1)  # known in the second frame only
-    assert np.allclose(far, 0.55)
-    titles = [axes.get_title() for axes in figure.axes[:2]]
-    assert titles == ["nearest frames, 0.30 to 0.57 m", "farthest frames, 1.63 to 1.90 m"]
-    assert texts(figure)[:3] == ["+0.100", "+0.050", "+0.050"]
-    assert texts(figure)[9:] == ["+0.550"] * 9
-
-
 @pytest.mark.parametrize("shape", [(1, 6, 12), (2, 1, 1), (3, 2, 5)])
 def test_few_frames_and_cells(shape):
     found = residuals(*shape)
