@@ -3,23 +3,8 @@
 import numpy as np
 import pytest
 
-from d3s.estimate import DepthMap, Options
 from d3s.lab.evaluate import Truth
-from d3s.rig import Rig
-
-
-def made_depth_map(depth_m, sigma_m=0.01):
-    depth_m = np.asarray(depth_m, dtype=np.float32)
-    valid = np.isfinite(depth_m)
-    return DepthMap(
-        depth_m=depth_m,
-        sigma_m=np.where(valid, sigma_m, np.nan).astype(np.float32),
-        confidence=valid.astype(np.float32),
-        flags=np.where(valid, 0, 128).astype(np.uint16),
-        rig=Rig.paper_prototype(),
-        method="by hand",
-        options=Options(),
-    )
+from depth_maps import made_depth_map
 
 
 def made_truth(depth_m, bound_m=0.001, **masks):

@@ -1,12 +1,12 @@
 """Stereo data sets: their layouts, the figures worked by hand, and a run over tiny scenes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from d3s.errors import InputError
-from d3s.estimate import DepthMap, Options
 from d3s.lab.evaluate import evaluate_stereo
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.stereo.evaluation import (
@@ -178,21 +178,9 @@ def test_figures_by_hand():
     assert math.isnan(found.sigma_at_50)
 
 
-def depth_map(depth_m, sigma_m=0.01):
-    depth_m = np.array([depth_m], dtype=np.float32)
-    return DepthMap(
-        depth_m=depth_m,
-        sigma_m=np.full_like(depth_m, sigma_m),
-        confidence=np.ones_like(depth_m),
-        flags=np.zeros(depth_m.shape, dtype=np.uint16),
-        rig=Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1, disparity_offset_px=-20.0),
-        method="by hand",
-        options=Options(),
-    )
-
-
-def test_sigma_of_disparity_by_hand():
-    found = matches_of(depth_map([2.0, np.nan]))
+def test_sigma_of_disparity_by_hand(depth_map):
+    rig = Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1, disparity_offset_px=-20.0)
+    found = matches_of(replace(depth_map([[2.0, np.nan]]), rig=rig))
     # d = 1000 px * 0.1 m / 2 m - 20 px; sigma_d = 0.01 m * 100 px m / (2 m)²
     assert found.disparity_px[0, 0] == pytest.approx(30.0)
     assert found.sigma_px[0, 0] == pytest.approx(0.25)
