@@ -9,12 +9,10 @@ from d3s.lab.dense.evidence import (
     cells_of,
     evidence_features,
     guide_of,
-    make_ground,
     texture_of,
 )
 from d3s.lab.dense.fill import measured_pixels
-from d3s.lab.dense.judge import MARGIN, Feature, TextureFeature, features_at
-from d3s.lab.dense.model import load_model
+from d3s.lab.dense.judge import TextureFeature
 from d3s.lab.dense.propagation import (
     EDGE_COST,
     average_surfaces,
@@ -132,18 +130,3 @@ def test_features_of_evidence_are_those_of_the_formulas():
     assert np.array_equal(named["texture"], texture[TextureFeature.MIDDLE][where])
     assert np.array_equal(named["strong edge"], texture[TextureFeature.STRONG_EDGE][where])
     assert (np.abs(named["one-sided"]) <= np.sqrt(2)).all()
-
-
-def test_windows_count_evidence_of_the_same_surface_nearer_and_farther():
-    found, model = frame(), load_model()
-    ground = make_ground(cells_of(found, measured_pixels(found)), model.evidence)
-    holes = np.argwhere(~ground.evidence.is_measured)[::7]
-    disparity, features = features_at(ground, model.paths, holes)
-    for step, first in ((2, Feature.SAME_BESIDE), (5, Feature.SAME_AROUND)):
-        for (row, col), here, one in zip(holes + MARGIN, disparity, features, strict=True):
-            reach = np.arange(-3, 4) * step
-            gap = ground.around.sources_px[np.ix_(row + reach, col + reach)] - here
-            tolerance = 0.5 + 0.05 * abs(here)
-            kinds = np.abs(gap) <= tolerance, gap > tolerance, gap < -tolerance
-            counts = np.log(np.array([kind.mean() for kind in kinds]) + 0.02)
-            assert np.allclose(one[first : first + 3], counts, atol=1e-4)

@@ -15,7 +15,6 @@ from d3s.lab.dense.model import (
     SigmaModel,
     load_model,
     sigma_of,
-    sigma_of_surroundings,
     write_model,
 )
 
@@ -98,17 +97,3 @@ def test_sigma_is_a_third_of_what_few_errors_exceed():
     right = rng.exponential(0.7 * 0.3 / 23.2, depth_m.size)
     error_m = np.where(rng.random(depth_m.size) < gross, 1.0, right)
     assert np.mean(error_m > 3 * sigma_m) == pytest.approx(0.02, abs=0.002)
-
-
-def test_no_cell_is_known_better_than_most_around_it():
-    """A sure island among unsure cells is raised to them; a sure region keeps its sigma."""
-    sigma_m = np.full((60, 120), 0.4, np.float32)
-    sigma_m[25:30, 20:25] = 0.01
-    sigma_m[:, 60:] = 0.02
-    sigma_m[:, 100:] = np.nan
-    is_measured = np.zeros(sigma_m.shape, bool)
-    found = sigma_of_surroundings(sigma_m, is_measured, FrameScale(23.2, 1.0))
-    assert found[25:30, 20:25] == pytest.approx(0.4, rel=0.05)
-    assert np.array_equal(found[:, 75:85], sigma_m[:, 75:85])
-    assert np.array_equal(np.isnan(found), np.isnan(sigma_m))
-    assert (found[:, :100] >= sigma_m[:, :100]).all()

@@ -12,10 +12,9 @@ from d3s.lab.design.error_model import (
     build_table,
     defocus_slope_px,
     natural_table,
-    scale_of,
 )
 from d3s.lab.design.wall import Wall
-from d3s.lab.design.window_fit import scale_at, window_errors
+from d3s.lab.design.window_fit import window_errors
 from d3s.optics.psf import optical_cutoff
 
 CAMERA = Camera.paper_prototype()
@@ -34,12 +33,6 @@ def test_table_is_the_fit_within_two_per_cent(depth):
     told = natural_table().at(_radii(depth), cutoff, defocus_slope_px(OPTICS))
     assert float(told.total_px(0.01)) == pytest.approx(float(fit.total_px(0.01)), rel=0.02)
     assert int(told.scale) == fit.scale
-
-
-def test_scale_by_radii_is_that_of_the_plan():
-    depths = 1 / np.linspace(0.3, 4.2, 60)
-    by_plan = [scale_at(float(OPTICS.disparity_px(depth)), PLAN) for depth in depths]
-    assert scale_of(*_radii(depths)).tolist() == by_plan
 
 
 def test_table_survives_its_file():

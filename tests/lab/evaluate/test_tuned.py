@@ -27,16 +27,6 @@ def test_tuned_on_one_texture_it_is_right_on_another():
     assert np.nanmean(np.abs(found.depth_m - 1.0)) < 0.01
 
 
-def test_the_kept_rig_is_the_prototype_and_finds_depth():
-    rig = tuned_rig()
-    assert rig.optics == d3s.Rig.paper_prototype().optics
-    pair = d3s.simulate(
-        d3s.Plane(depth_m=1.2, texture="gravel"), rig, noise=0.01, seed=5, shape=(140, 260)
-    )
-    found = TUNED.estimate(pair.left, pair.right, rig)
-    assert np.nanmean(np.abs(found.depth_m - 1.2)) < 0.01
-
-
 @pytest.mark.slow
 def test_the_kept_rig_is_what_tuning_gives():
     kept, made = (one.calibration for one in (tuned_rig(), tuned_twin().rig))

@@ -3,9 +3,8 @@
 import pytest
 
 from d3s.errors import InputError
-from d3s.lab.evaluate import PlaneSweep, SweepTable
+from d3s.lab.evaluate import SweepTable
 from d3s.lab.reproduce import fig5_typical
-from d3s.lab.reproduce.fig5_accuracy import PAPER_RIVALS
 from d3s.lab.reproduce.fig5_typical import ITEM, make_typical
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, TUNED
@@ -69,19 +68,3 @@ def test_it_is_made_only_when_typical_lenses_are_asked_for(tmp_path):
     assert ITEM not in find_items([])
     with pytest.raises(InputError, match="no such item with typical lenses"):
         reproduce(["fig3b"], tmp_path, lens="typical")
-
-
-def test_planes_are_measured_with_both_lenses(monkeypatch, tmp_path):
-    def tiny(context, lens):
-        return PlaneSweep(depths_m=(0.6,), patterns=("brick",), shape=(93, 220), lens=lens)
-
-    monkeypatch.setattr(fig5_typical, "_sweep", tiny)
-    monkeypatch.setattr(fig5_typical, "OTHERS", OTHERS[1:3])
-    seen = []
-    context = Context(folder=tmp_path, workers=1, progress=lambda *done: seen.append(done))
-    for lens in ("perfect", "typical"):
-        rows = fig5_typical._measure(context, lens)
-        assert [row["method"] for row in rows] == [TUNED.name, *(one.name for one in OTHERS[1:3])]
-        assert max(row["mae_m"] for row in rows) < 0.03
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert set(PAPER_RIVALS) <= {one.name for one in OTHERS}

@@ -5,7 +5,7 @@ import pytest
 
 from d3s.errors import SceneError
 from d3s.lab.rooms.room import FARTHEST_M, NEAREST_M, Room, layout_of
-from d3s.lab.rooms.solids import Cylinder, Paint, Quad, Stone, stone_mesh
+from d3s.lab.rooms.solids import Cylinder, Quad
 from d3s.rig import Rig
 
 OPTICS = Rig.paper_prototype().optics
@@ -84,14 +84,3 @@ def test_things_stand_between_the_nearest_and_the_farthest_depth(seed):
 def test_a_wrong_room_is_refused(fields, words):
     with pytest.raises(SceneError, match=words):
         Room(**({"seed": 0} | fields))
-
-
-def test_a_stone_is_closed_and_bumpy():
-    stone = Stone(np.array([0.0, 0.0, 1.0]), 0.1, 3, Paint(0.5))
-    mesh = stone_mesh(stone, rings=16)
-    radii = np.linalg.norm(mesh.vertices - stone.centre, axis=1)
-    assert 0.074 < radii.min() < 0.095
-    assert 0.105 < radii.max() < 0.126
-    assert mesh.triangles.max() == len(mesh.vertices) - 1
-    seam = mesh.vertices.reshape(17, 33, 3)
-    np.testing.assert_allclose(seam[:, 0], seam[:, -1], atol=1e-12)

@@ -76,14 +76,6 @@ def test_a_pair_is_what_simulate_gives(tmp_path):
     assert Recipe.load(folder / "recipe.toml") == recipe.replace(d3s_version=d3s.__version__)
 
 
-def test_truth_as_pfm(tmp_path):
-    render_folder(recipe_of(truth="pfm"), tmp_path)
-    pair = simulate(Plane(depth_m=0.9), PROTOTYPE, noise=NOISY, shape=SHAPE)
-    for name in PAIR_TRUTH:
-        assert np.array_equal(read_image(tmp_path / f"{name}.pfm"), getattr(pair, name))
-    assert not (tmp_path / "truth.npz").exists()
-
-
 def test_a_series_has_numbers_and_distances(series):
     names = [f"{i:03d}_{name}" for i in range(3) for name in ("left.png", "right.png", "truth.npz")]
     assert sorted(series) == [*names, "distances.csv", "recipe.toml"]

@@ -37,9 +37,3 @@ def test_every_pair_differs_by_colour_or_by_line(eye):
     for one, other in combinations(styles, 2):
         alike = styles[one].line == styles[other].line
         assert np.linalg.norm(seen[one] - seen[other]) > (20 if alike else 10), (one, other)
-
-
-def test_two_of_one_method_are_told_apart():
-    styles = styles_of(["bm", *(f"bm:block_size_px={size}" for size in (5, 7, 9)), "somebody2030"])
-    assert len(set(styles.values())) == 5
-    assert styles["bm"] == styles_of(methods())["bm"]
