@@ -18,7 +18,13 @@ from PIL import Image
 import d3s
 from d3s.atomic import write_bytes
 from d3s.estimate.plot.flags import FLAG_COLOURS
-from d3s.estimate.plot.panels import HIDDEN_COLOUR, NO_VALUE_COLOUR, VISIBLE_COLOUR
+from d3s.estimate.plot.panels import (
+    HIDDEN_COLOUR,
+    NO_VALUE_COLOUR,
+    VISIBLE_COLOUR,
+    set_tight,
+    show_grey,
+)
 from d3s.estimate.plot.save import save_figure
 from d3s.lab.dense import densify
 from d3s.lab.evaluate import SceneSweep
@@ -26,7 +32,7 @@ from d3s.lab.twin.masks import draw_mask
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.patterns import PATTERNS
 from d3s.lab.twin.raw import RawFrame
-from d3s.lab.view.scene import plot_scenes, plot_textures
+from d3s.lab.view.scene import plot_scenes
 from d3s.lab.view.truth import (
     FILLED_COLOUR,
     MEASURED_COLOUR,
@@ -42,6 +48,23 @@ SHAPE = (600, 900)
 TEXTURE_SHAPE = (240, 240)
 WALL_SHAPE = (400, 700)
 DISTANCES_M = (0.5, 1.0, 2.0)
+
+
+def plot_textures(sheets: dict[str, list[Pair]], across: int = 2, tile_in: float = 1.25) -> Figure:
+    """Contact sheet of left views: one row per texture, one column per distance."""
+    count, rows = len(DISTANCES_M), -(-len(sheets) // across)
+    figure = Figure(figsize=(across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4))
+    set_tight(figure)
+    columns = [one.subgridspec(rows, count) for one in figure.add_gridspec(1, across)]
+    for number, (name, pairs) in enumerate(sheets.items()):
+        column, row = divmod(number, rows)
+        for i, pair in enumerate(pairs):
+            axes = figure.add_subplot(columns[column][row, i])
+            blur_px = abs(float(np.median(pair.blur_left_px)))
+            title = f"{np.median(pair.depth_m):g} m, blur {blur_px:.1f} px"
+            show_grey(axes, pair.left, "" if row else title)
+            axes.set_ylabel("" if i else name)
+    return figure
 
 
 def textures() -> dict[str, list[Pair]]:
@@ -208,8 +231,7 @@ def save_small(
 
 
 def main() -> None:
-    sheet = plot_textures(textures(), across=2, tile_in=1.25)
-    save_small(sheet, STATIC / "twin_textures.png", dpi=110)
+    save_small(plot_textures(textures()), STATIC / "twin_textures.png", dpi=110)
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
     save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=DEPTH_MAP_PALETTE)
     save_small(plain_wall(), STATIC / "plain_wall.png", dpi=95, colours=DEPTH_MAP_PALETTE)

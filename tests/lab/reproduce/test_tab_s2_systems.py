@@ -56,12 +56,10 @@ def test_farthest_depth_of_the_papers_printed_error_is_not_the_printed_depth():
 def test_agreement_counts_the_decimals_that_were_printed(depth: str, error: str, agree: bool):
     system = System(
         name="unit",
-        venue=None,
         baseline_m=1.0,
         focal_length_m=1.0,
         pixel_pitch_m=1e-6,
         printed_farthest_m=Decimal(depth),
         printed_disparity_error_px=Decimal(error),
-        evaluated_on="nothing",
     )
     assert printed_values_agree(system, 0.01) is agree

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.errors import InputError
-from d3s.lab.view.scene import plot_pair, plot_scenes, plot_textures
+from d3s.lab.view.scene import plot_pair, plot_scenes
 from small_camera import SMALL_LAYOUT, small_rig
 
 RIG = d3s.Rig.paper_prototype()
@@ -54,10 +54,6 @@ def test_scenes_have_one_scale_of_depth(pair, raw):
     assert len({image.get_clim() for image in depths}) == 1
 
 
-def test_sheets_of_nothing_are_refused(pair):
-    plot_textures({"leaves": [pair, pair]}, across=2).draw_without_rendering()
+def test_sheet_of_nothing_is_refused():
     with pytest.raises(InputError, match="examples is empty"):
         plot_scenes({})
-    for textures in ({}, {"leaves": []}, {"leaves": [pair], "wood": [pair, pair]}):
-        with pytest.raises(InputError, match="same number"):
-            plot_textures(textures)

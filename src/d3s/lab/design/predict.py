@@ -17,7 +17,7 @@ from d3s.lab.design.limits import WAVELENGTH_M, texture_bound
 from d3s.lab.design.wall import Lighting, Wall
 from d3s.lab.design.window_fit import FitErrors, window_errors
 from d3s.optics.information import DepthBound
-from d3s.optics.psf import airy_radius_px, diffraction_range_m
+from d3s.optics.psf import airy_radius_px
 from d3s.types import FloatArray
 
 DEPTHS = 28
@@ -99,14 +99,6 @@ class Prediction:
         NaN if there is none.
         """
         return depth_of_field_m(self.camera)
-
-    @property
-    def diffraction_range_m(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Depths between which diffraction sets the size of a spot, of each lens."""
-        left, right = (
-            diffraction_range_m(self.camera.optics.lens(camera), WAVELENGTH_M) for camera in (0, 1)
-        )
-        return left, right
 
     @property
     def airy_radius_px(self) -> float:

@@ -70,22 +70,22 @@ def run_evaluation(
     workers: Workers = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    work: Callable[[Job], Rows] | None = None,
 ) -> SweepResults:
     """Evaluate every method on every pair of a sweep, all on the same images.
 
-    `settings` are further arguments of `evaluation.measure`, values that JSON can hold. The others
-    are as for `evaluate_planes`; what is wrong is refused before anything is rendered.
+    `settings` are further arguments of `evaluation.measure`, values that JSON can hold. `work`
+    measures the pair of a job; if left out, it is simulated. The others are as for
+    `evaluate_planes`; what is wrong is refused before anything is rendered.
     """
     contenders = as_contenders(methods)
     sweep = sweep or evaluation.sweep()
     rig = rig or sweep.default_rig()
     sweep.check()
-    answers = results(
-        pair_tasks(evaluation.name, evaluation.measure, sweep, rig, contenders, settings or {}),
-        workers=workers,
-        folder=folder,
-        progress=progress,
-    )
+    tasks = pair_tasks(evaluation.name, evaluation.measure, sweep, rig, contenders, settings or {})
+    if work is not None:
+        tasks = [task._replace(work=work) for task in tasks]
+    answers = results(tasks, workers=workers, folder=folder, progress=progress)
     return SweepResults(
         evaluation=evaluation,
         sweep=sweep,

@@ -18,8 +18,7 @@ from d3s.lab.evaluate.evaluation import (
     Rows,
     SweepResults,
     contenders_of,
-    join_rows,
-    pair_tasks,
+    run_evaluation,
 )
 from d3s.lab.evaluate.scenes import measure_scene, summarise_regions, summarise_scenes
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS, Shape, Sweep, Trial
@@ -30,7 +29,7 @@ from d3s.lab.rooms.store import load_or_render
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.sensor import expose_pair
 from d3s.rig import Rig
-from d3s.tasks import Cluster, Job, Workers, results
+from d3s.tasks import Cluster, Job, Workers
 from d3s.types import Progress
 
 EDGE_REACH_PX = 12
@@ -155,21 +154,15 @@ def evaluate_rooms(
     if isinstance(workers, Cluster):  # which may have another working folder
         place = os.path.abspath(place)  # noqa: PTH100 - links stay as they are
         workers = workers.seeing((), [place])
-    work = partial(_measure_room, place)
-    tasks = pair_tasks(ROOMS.name, ROOMS.measure, sweep, rig, contenders, {})
-    answers = results(
-        [task._replace(work=work) for task in tasks],
+    return run_evaluation(
+        ROOMS,
+        contenders,
+        sweep=sweep,
+        rig=rig,
         workers=workers,
         folder=folder,
         progress=progress,
-    )
-    return SweepResults(
-        evaluation=ROOMS,
-        sweep=sweep,
-        rig=rig,
-        contenders=contenders,
-        rows=join_rows(answers, "rows"),
-        duels=join_rows(answers, "duels"),
+        work=partial(_measure_room, place),
     )
 
 

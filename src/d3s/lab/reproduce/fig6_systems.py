@@ -24,13 +24,11 @@ class System:
     """One row of the comparison."""
 
     name: str
-    venue: str | None  # place of publication as printed; None for the paper's own row
     baseline_m: float
     focal_length_m: float  # effective focal length, or the sensor distance s0
     pixel_pitch_m: float
     printed_farthest_m: Decimal | None  # with a mean error below 1 cm; None if there is none
     printed_disparity_error_px: Decimal | None  # at that depth
-    evaluated_on: str  # data, simulated or public, on which the error was measured
 
     @property
     def focal_length_px(self) -> float:
@@ -97,31 +95,29 @@ def _before_rounding(printed: Decimal) -> tuple[Decimal, Decimal]:
     return printed - half_a_unit, printed + half_a_unit
 
 
-# Columns as printed: name, venue, baseline (mm), focal length (mm), pixel (µm), farthest depth (m),
-# disparity error (px), and the data on which the error was measured.
+# Columns as printed: name, baseline (mm), focal length (mm), pixel (µm), farthest depth (m) and
+# disparity error (px).
 _TABLE = """
-Takeda et al. 2012      | VISAPP '12 | 14.0| 30.0| 6.11| 0.37| 5.08| three simulated step scenes
-Takeda et al. 2013      | CVPR '13   | 14.0| 51.3| 6.11| 1.47| 0.54| three simulated step scenes
-Tang et al. 2017        | CVPR '17   | 1.72| 4.12| 1.55| 0.36| 0.36| Middlebury Stereo 2006
-Tan et al. 2021         | CVPR '21   | 22.0| 52.6| 4.80|     |     | Scene Flow
-Lopez et al. 2024       | ECCVW '24  | 120 | 100 | 3.72| 5.83| 0.95| Scene Flow
-Liu et al. 2025         | CVPR '25   | 75.0| 35.0| 5.86| 1.92| 1.21| Scene Flow
-Ou et al. 2025          | Vs. Cp. '25| 70.0| 35.9| 5.86| 1.78| 1.35| InStereo2K
-D3S prototype, simulated|            | 3.84| 12.1| 2.00| 1.56| 0.11| the paper's own layered scenes
+Takeda et al. 2012      | 14.0| 30.0| 6.11| 0.37| 5.08
+Takeda et al. 2013      | 14.0| 51.3| 6.11| 1.47| 0.54
+Tang et al. 2017        | 1.72| 4.12| 1.55| 0.36| 0.36
+Tan et al. 2021         | 22.0| 52.6| 4.80|     |
+Lopez et al. 2024       | 120 | 100 | 3.72| 5.83| 0.95
+Liu et al. 2025         | 75.0| 35.0| 5.86| 1.92| 1.21
+Ou et al. 2025          | 70.0| 35.9| 5.86| 1.78| 1.35
+D3S prototype, simulated| 3.84| 12.1| 2.00| 1.56| 0.11
 """
 
 
 def _system(row: str) -> System:
-    name, venue, baseline, focal, pixel, farthest, error, data = map(str.strip, row.split("|"))
+    name, baseline, focal, pixel, farthest, error = map(str.strip, row.split("|"))
     return System(
         name=name,
-        venue=venue or None,
         baseline_m=float(f"{baseline}e-3"),  # rounded once, unlike 1e-3 * float
         focal_length_m=float(f"{focal}e-3"),
         pixel_pitch_m=float(f"{pixel}e-6"),
         printed_farthest_m=Decimal(farthest) if farthest else None,
         printed_disparity_error_px=Decimal(error) if error else None,
-        evaluated_on=data,
     )
 
 

@@ -24,7 +24,7 @@ from d3s.lab.twin.distortion import (
 )
 from d3s.lab.twin.geometry import Affine, View, Window
 from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
-from d3s.lab.twin.render import Front, add_edge_light, front_of, mark_edges, render_view
+from d3s.lab.twin.render import Front, add_edge_light, blend, front_of, render_view
 from d3s.lab.twin.spots import fast_even, transfer
 from d3s.optics.lens import Lens
 from d3s.optics.wavefront import Aberrations, overlap_share, pixels_per_slope, reach_px
@@ -351,17 +351,7 @@ def render_through(
         sheets = [distorted_sheet(sheet, field) for sheet in sheets]
     if not field.spreads:
         return render_view(sheets, frame, field.lens, field.blur_model, edges)
-    image = np.zeros(frame.shape, dtype=np.float32)
-    free = np.ones(frame.shape, dtype=np.float32)
-    found = np.zeros(frame.shape, dtype=np.bool_)
-    for sheet in sheets:
-        layer = blur_over_field(sheet, frame, field, lit)
-        part = layer.window.within(frame)
-        image[part] += free[part] * layer.colour
-        if layer.alpha is None:
-            break
-        mark_edges(found, layer.alpha, part, free)
-        free[part] *= 1 - layer.alpha
+    image, found = blend((blur_over_field(sheet, frame, field, lit) for sheet in sheets), frame)
     if edges is not None:
         found &= edges
     add_edge_light(

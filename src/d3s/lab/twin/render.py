@@ -7,13 +7,13 @@ one side of the opening and the other side sees the background from a slightly d
 difference is a covariance over the opening, summed here over points of the opening, at edges only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.lab.twin.blur import BlurModel, Sheet, blur_sheet
+from d3s.lab.twin.blur import BlurModel, BlurredLayer, Sheet, blur_sheet
 from d3s.lab.twin.geometry import Affine, View, Window
 from d3s.lab.twin.masks import Coverage
 from d3s.optics.lens import Lens
@@ -142,21 +142,27 @@ def render_view(
     """
     if len(sheets) == 1 and sheets[0].canvas.alpha is None:
         return blur_sheet(sheets[0], frame, lens, blur_model).colour
-    image = np.zeros(frame.shape, dtype=np.float32)
-    free = np.ones(frame.shape, dtype=np.float32)
-    found = np.zeros(frame.shape, dtype=np.bool_)
-    for sheet in sheets:
-        layer = blur_sheet(sheet, frame, lens, blur_model)
-        part = layer.window.within(frame)
-        image[part] += free[part] * layer.colour
-        if layer.alpha is None:
-            break
-        mark_edges(found, layer.alpha, part, free)
-        free[part] *= 1 - layer.alpha
+    layers = (blur_sheet(sheet, frame, lens, blur_model) for sheet in sheets)
+    image, found = blend(layers, frame)
     if edges is not None:
         found &= edges
     add_edge_light(image, frame, found, sheets, lens, blur_model)
     return image
+
+
+def blend(layers: Iterable[BlurredLayer], frame: Window) -> tuple[Image, Mask]:
+    """Blend blurred layers front to back; also the pixels at which a layer has an edge."""
+    image = np.zeros(frame.shape, dtype=np.float32)
+    free = np.ones(frame.shape, dtype=np.float32)
+    found = np.zeros(frame.shape, dtype=np.bool_)
+    for layer in layers:
+        part = layer.window.within(frame)
+        image[part] += free[part] * layer.colour
+        if layer.alpha is None:
+            break
+        _mark_edges(found, layer.alpha, part, free)
+        free[part] *= 1 - layer.alpha
+    return image, found
 
 
 def _opening_points(count: int, lens: Lens, blur_model: BlurModel) -> NDArray[np.float32]:
@@ -303,7 +309,7 @@ def _pass_layer(
         free_on_average[n] *= 1.0 - mean_alpha / count
 
 
-def mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
+def _mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
     """Mark pixels at which a blurred layer is visible, and neither absent nor opaque.
 
     `edges` (rows, cols) is changed in place; `part` are the rows and columns of the frame that the

@@ -1,12 +1,10 @@
 """Report of a calibration as one self-contained HTML page, with its numbers as JSON beside it."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from d3s.atomic import write_text
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.report import Report
 from d3s.calibrate.verdict import NOTE_ON_MEASURES, RULES
@@ -21,6 +19,7 @@ from d3s.lab.view.page import (
     photo_block,
     verdict_block,
     words,
+    write_with_numbers,
 )
 
 
@@ -41,12 +40,7 @@ def write_report(report: Report, path: Path, *, overwrite: bool = False) -> Path
     OutputError
         If a file cannot be written, or exists and `overwrite` is false.
     """
-    numbers = path.with_suffix(".json")
-    values = report.as_json()
-    write_text(path, report_page(report), overwrite=overwrite)
-    text = json.dumps(values, indent=1, allow_nan=False) + "\n"
-    write_text(numbers, text, overwrite=overwrite)
-    return numbers
+    return write_with_numbers(path, report_page(report), report.as_json(), overwrite=overwrite)
 
 
 def report_page(report: Report) -> str:

@@ -1,6 +1,5 @@
 """Report of a check as one self-contained HTML page, with its numbers as JSON beside it."""
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d3s.atomic import write_text
 from d3s.check.quantities import KINDS, Quantity
 from d3s.check.report import CheckReport, Entry
 from d3s.lab.view.page import (
@@ -20,6 +18,7 @@ from d3s.lab.view.page import (
     json_block,
     verdict_block,
     words,
+    write_with_numbers,
 )
 from d3s.types import FloatArray
 
@@ -54,11 +53,7 @@ def write_check(
     OutputError
         If a file cannot be written, or exists and `overwrite` is false.
     """
-    numbers = path.with_suffix(".json")
-    write_text(path, check_page(report, log), overwrite=overwrite)
-    text = json.dumps(report.as_json(), indent=1, allow_nan=False) + "\n"
-    write_text(numbers, text, overwrite=overwrite)
-    return numbers
+    return write_with_numbers(path, check_page(report, log), report.as_json(), overwrite=overwrite)
 
 
 def check_page(report: CheckReport, log: Sequence[Entry] = ()) -> str:

@@ -10,10 +10,13 @@ import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import chain, repeat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from d3s.atomic import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +71,15 @@ def html_page(title: str, parts: Iterable[str]) -> str:
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )
+
+
+def write_with_numbers(path: Path, page: str, numbers: Any, *, overwrite: bool) -> Path:
+    """Write a page, and its numbers as JSON beside it; returns the path of these."""
+    beside = path.with_suffix(".json")
+    write_text(path, page, overwrite=overwrite)
+    text = json.dumps(numbers, indent=1, allow_nan=False) + "\n"
+    write_text(beside, text, overwrite=overwrite)
+    return beside
 
 
 def words(text: str, kind: str = "") -> str:

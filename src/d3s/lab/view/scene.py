@@ -1,6 +1,6 @@
-"""Figures of the digital twin: a pair with its truth, contact sheets of textures and scenes."""
+"""Figures of the digital twin: a pair with its truth, a contact sheet of scenes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,29 +50,6 @@ def plot_pair(pair: Pair) -> "Figure":
     for place, (side, blur) in zip(axes[1, 2:], blurs.items(), strict=True):
         shown = show_signed(place, blur, widest, f"Blur radius, {side} (near +, far -)")
         add_bar(shown, "px")
-    return figure
-
-
-def plot_textures(
-    textures: Mapping[str, Sequence[Pair]], *, across: int = 1, tile_in: float = 1.2
-) -> "Figure":
-    """Contact sheet of left views: one row per texture, one column per distance."""
-    from matplotlib.figure import Figure
-
-    count = _common_count(textures)
-    rows = -(-len(textures) // across)
-    size = (across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4)
-    figure = Figure(figsize=size)
-    set_tight(figure)
-    sheet = figure.add_gridspec(1, across)
-    for column in range(across):
-        names = list(textures)[column * rows : (column + 1) * rows]
-        part = sheet[column].subgridspec(rows, count)
-        for row, name in enumerate(names):
-            for i, pair in enumerate(textures[name]):
-                axes = figure.add_subplot(part[row, i])
-                show_grey(axes, pair.left, _distance_title(pair) if row == 0 else "")
-                axes.set_ylabel(name if i == 0 else "")
     return figure
 
 
@@ -131,27 +108,12 @@ def _add_raw_row(
     return show_depth(depth, raw.depth_m, norm, title)
 
 
-def _common_count(textures: Mapping[str, Sequence[Pair]]) -> int:
-    counts = {len(pairs) for pairs in textures.values()}
-    if len(counts) != 1 or 0 in counts:
-        raise InputError(
-            f"textures has rows of {sorted(counts)} views: all must have the same number, at "
-            "least 1."
-        )
-    return counts.pop()
-
-
 def _row_height(one: Pair | RawFrame) -> float:
     """Height of a row relative to the width of a column."""
     if isinstance(one, Pair):
         rows, cols = one.left.shape
         return float(rows / cols)
     return 2 * one.layout.rows_px / one.layout.cols_px
-
-
-def _distance_title(pair: Pair) -> str:
-    depth_m, blur_px = float(np.median(pair.depth_m)), float(np.median(pair.blur_left_px))
-    return f"{depth_m:g} m, blur {abs(blur_px):.1f} px"
 
 
 def _hidden_title(pair: Pair) -> str:
