@@ -55,7 +55,8 @@ def plot_textures(sheets: dict[str, list[Pair]], across: int = 2, tile_in: float
     count, rows = len(DISTANCES_M), -(-len(sheets) // across)
     figure = Figure(figsize=(across * (count * tile_in + 0.35), rows * (tile_in + 0.04) + 0.4))
     set_tight(figure)
-    columns = [one.subgridspec(rows, count) for one in figure.add_gridspec(1, across)]
+    sheet = figure.add_gridspec(1, across)
+    columns = [sheet[number].subgridspec(rows, count) for number in range(across)]
     for number, (name, pairs) in enumerate(sheets.items()):
         column, row = divmod(number, rows)
         for i, pair in enumerate(pairs):
