@@ -39,8 +39,8 @@ def test_links_of_the_readme_hold_on_an_index():
 def test_without_an_address_no_link_is_broken():
     text = metadata_hook.for_index(README, "")
     assert not re.search(r"\]\((?!https?:)", text)
-    assert "[your first depth map]" not in text
-    assert "your first depth map" in text
+    assert "[first depth map]" not in text
+    assert "first depth map" in text
 
 
 def test_links_of_the_project():

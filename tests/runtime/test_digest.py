@@ -22,7 +22,7 @@ def test_it_is_that_of_the_installed_files_and_fast():
 
 
 @pytest.mark.parametrize(
-    "edited", ["optics/thin_lens.py", "estimate/joint/plan.py", "evaluate/tuned_rig.toml"]
+    "edited", ["optics/thin_lens.py", "estimate/joint/plan.py", "lab/evaluate/tuned_rig.toml"]
 )
 def test_any_edit_in_any_package_changes_it(tmp_path, edited):
     copy = tmp_path / "d3s"
