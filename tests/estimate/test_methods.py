@@ -1,9 +1,7 @@
 """`d3s.estimate`: one call for every method."""
 
-import inspect
 import subprocess
 import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -30,11 +28,6 @@ def test_each_method_runs_with_its_default_options(name):
     assert found.depth_m.shape == VIEW.shape
 
 
-def test_joint_is_the_default(assert_same_bytes):
-    named = d3s.estimate(VIEW, VIEW, RIG, method="joint")
-    assert_same_bytes(d3s.estimate(VIEW, VIEW, RIG), named)
-
-
 @pytest.mark.parametrize("method", ["jiont", "", None, 3, ["joint"], "JOINT"])
 def test_unknown_method_is_rejected(method):
     with pytest.raises(InputError, match=rf"method=.* must be one of {', '.join(methods())}\."):
@@ -52,19 +45,6 @@ def test_options_of_another_method_are_rejected():
         d3s.estimate(VIEW, VIEW, RIG, options=d3s.ConsensusOptions())
     with pytest.raises(InputError, match=r"must be ConsensusOptions.*method='consensus'"):
         d3s.estimate(VIEW, VIEW, RIG, method="consensus", options=d3s.JointOptions())
-
-
-@pytest.mark.parametrize("options", [3, "windows_px=9", [("rounds", 1)], Options()])
-def test_options_of_wrong_type_are_rejected(options):
-    with pytest.raises(InputError, match="must be JointOptions, or a table of its fields"):
-        d3s.estimate(VIEW, VIEW, RIG, options=options)
-
-
-def test_options_as_a_mapping(assert_same_bytes):
-    fields = {"rounds": 1, "windows_px": (5, 11)}
-    found = d3s.estimate(VIEW, VIEW, RIG, options=fields)
-    assert found.options == d3s.JointOptions(rounds=1, windows_px=(5, 11))
-    assert_same_bytes(found, d3s.estimate(VIEW, VIEW, RIG, options=d3s.JointOptions(**fields)))
 
 
 def test_wrong_options_are_named_all_at_once():
@@ -107,12 +87,6 @@ def test_wrong_options_in_words(fields, words):
         d3s.estimate(VIEW, VIEW, RIG, options=fields)
 
 
-def test_package_is_the_function():
-    assert isinstance(d3s.estimate, ModuleType)
-    assert callable(d3s.estimate)
-    assert d3s.estimate.DepthMap is d3s.DepthMap
-
-
 CALLS = """
 import d3s
 rig = d3s.Rig.paper_prototype()
@@ -132,11 +106,6 @@ def test_function_survives_imports_of_the_package(first):
     command = [sys.executable, "-c", first + CALLS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "done\n"
-
-
-def test_package_has_the_signature_of_the_function():
-    parameters = list(inspect.signature(d3s.estimate).parameters)
-    assert parameters == ["left", "right", "rig", "method", "options"]
 
 
 def test_parse_method_and_option():

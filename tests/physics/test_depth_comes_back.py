@@ -117,37 +117,6 @@ def test_general_depths_are_the_roots_that_are_not_zero(camera):
     assert np.nanmin(_relative_error(both, camera), axis=0).max() < TOLERANCE
 
 
-@pytest.mark.parametrize("power", [83.9, 80.0], ids=["focused in front", "beyond infinity"])
-def test_axial_depths_come_with_the_larger_vergence_first(power):
-    camera = replace(FAR, power=power)
-    rates = _moving(1.0, "depth")
-    first, second = cases.axial_depths_m(
-        _derivatives(camera, rates, seed=3), analytic.lens_of(camera), depth_rate_m=rates.depth
-    )
-    error = np.fmin(_relative_error(first, camera), _relative_error(second, camera))
-    assert error.max() < TOLERANCE
-    both = np.isfinite(first) & np.isfinite(second)
-    assert both.any()
-    assert (1 / first[both] >= 1 / second[both]).all()
-
-
-def test_camera_focused_at_infinity_has_one_axial_depth():
-    camera = replace(FAR, power=1 / FAR.sensor)
-    rates = _moving(1.0, "depth")
-    first, second = cases.axial_depths_m(
-        _derivatives(camera, rates, seed=3), analytic.lens_of(camera), depth_rate_m=rates.depth
-    )
-    assert _relative_error(first, camera).max() < TOLERANCE
-    assert np.isnan(second).all()
-
-
-def test_pinhole_tells_no_depth_from_its_aperture():
-    derivatives = ImageDerivatives(rate=np.ones(3), laplacian=np.ones(3))
-    lens = replace(analytic.lens_of(FAR), aperture_radius_m=0.0)
-    depth = cases.aperture_depths_m(derivatives, lens, aperture_rate_m=1e-5)
-    assert (np.abs(depth) < 1e-12).all()
-
-
 @pytest.mark.parametrize(
     ("missing", "rates"),
     [
@@ -165,13 +134,6 @@ def test_missing_derivative_is_an_error_not_a_zero(missing, rates):
             function(derivatives, analytic.lens_of(NEAR), rates)
     still = Rates()
     assert relation.image_rate(derivatives, 1.0, analytic.lens_of(NEAR), still) == 0
-
-
-def test_flow_of_a_sideways_moving_lens_by_hand():
-    derivatives = ImageDerivatives(rate=0.0, grad_x=2.0, grad_y=-1.0)
-    # 6050 px (0.001 m * 2 / px - 0.003 m * 1 / px) = -6.05 m
-    flow = relation.lateral_flow(derivatives, analytic.lens_of(FAR), 1e-3, 3e-3)
-    assert flow == pytest.approx(-6.05)
 
 
 def test_rescaled_image_is_not_rescaled_again():
@@ -201,21 +163,6 @@ def test_aperture_that_is_not_round():
         derivatives, NEAR.depth, analytic.lens_of(NEAR), analytic.rates_of(rates)
     )
     np.testing.assert_allclose(rate, derivatives.rate, atol=1e-9 * np.abs(derivatives.rate).max())
-
-
-@pytest.mark.parametrize("camera", CAMERAS.values(), ids=CAMERAS)
-def test_an_image_upside_down_turns_the_sign_of_the_lateral_motion(camera):
-    rates = _moving(1.0, "x", "y", "power")
-    derivatives = _derivatives(camera, rates, seed=7, orientation=-1)
-    depth = cases.combined_depth_m(
-        derivatives,
-        analytic.lens_of(camera),
-        lateral_x_m=-rates.x,
-        lateral_y_m=-rates.y,
-        power_rate_dpt=rates.power,
-        sensor_rate_m=0.0,
-    )
-    assert _relative_error(depth, camera).max() < TOLERANCE
 
 
 # --- D3 on pairs ---------------------------------------------------------------------------------

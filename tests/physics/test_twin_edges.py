@@ -154,14 +154,3 @@ def test_boundary_agrees_with_rays(name, psf):
         # Required is 2 % of full scale. Up to 0.4 % is the error of the ray tracing itself, with
         # 120 rays, and four per pixel at a sharp edge.
         assert np.sqrt(np.mean(error**2)) < 0.005
-
-
-def test_blending_alone_would_not_do(monkeypatch):
-    boards = SCENES["near disk before a far wall"]
-    scene = d3s.Layered(layers=[board.layer() for board in boards])
-    rays = traced(boards, 0, "disk")
-    full = d3s.simulate(scene, PROTOTYPE, shape=(SIZE, SIZE)).left
-    monkeypatch.setattr("d3s.lab.twin.render.add_edge_light", lambda *_: None)
-    blended = d3s.simulate(scene, PROTOTYPE, shape=(SIZE, SIZE)).left
-    inner = np.s_[4:-4, 4:-4]
-    assert np.std((full - rays)[inner]) < 0.3 * np.std((blended - rays)[inner])

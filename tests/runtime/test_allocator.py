@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from d3s.runtime import allocator
-
 FAULTS = """
 import resource, sys
 import numpy as np
@@ -68,12 +66,3 @@ def test_memory_before_an_array_that_stays_is_given_back():
     whole = 1599 * (1 << 16) // os.sysconf("SC_PAGE_SIZE")
     assert kept < 0.05 * whole
     assert given > 0.9 * whole
-
-
-def test_other_libraries_are_left_alone(monkeypatch):
-    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: object())
-    assert not allocator.keep_freed_memory()
-    assert not allocator.give_back_freed_memory()
-    monkeypatch.setattr(allocator.sys, "platform", "darwin")
-    assert not allocator.keep_freed_memory()
-    assert not allocator.give_back_freed_memory()

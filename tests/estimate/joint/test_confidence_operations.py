@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import d3s
 from d3s.estimate.flags import Flag
-from d3s.estimate.joint.kernels import confidence
 from d3s.estimate.joint.method import confidence_parameters
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.types import (
@@ -15,17 +14,12 @@ from d3s.estimate.joint.types import (
     CellFit,
     ConfidenceParameters,
     DepthPlanes,
-    SearchResult,
     Trust,
 )
 from d3s.rig.variance import DisparityVariance
-from d3s.runtime.scratch import Scratch
 from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
-PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
-SHAPES = [(1, 1), (1, 12), (11, 1), (2, 9), (7, 5), (35, 61), (48, 64)]
-SHAPED = pytest.mark.parametrize("shape", SHAPES, ids=str)
 CELL = pytest.mark.parametrize("cell", [1, 2])
 DEPTH, LEAST_MARGIN = 21, 0.05
 # Errors everywhere, towards the sides, of the scale, and one that changes sign over the field.
@@ -51,15 +45,6 @@ def _confidence_parameters(
 
 def _cells(shape, cell: int) -> tuple[int, int]:
     return -(-shape[0] // cell), -(-shape[1] // cell)
-
-
-def _found(shape, seed: int = 0) -> SearchResult:
-    rng = np.random.default_rng(seed)
-    step = rng.uniform(0, DEPTH - 1, shape)
-    seen = np.rint(step + rng.normal(scale=1.2, size=shape))
-    seen[rng.uniform(size=shape) < 0.1] = -1
-    margin = rng.uniform(0, 4 * LEAST_MARGIN, shape)
-    return SearchResult(step.astype(np.float32), margin.astype(np.float32), seen.astype(np.int16))
 
 
 def _fit(shape, parameters: ConfidenceParameters, seed: int = 1) -> CellFit:
@@ -109,15 +94,6 @@ def _double(parts):
 # Compiled against plain ---------------------------------------------------------------------------
 
 
-@SHAPED
-@pytest.mark.parametrize("depth", [3, DEPTH, 40])
-def test_of_search(shape, depth):
-    found = _found(shape)
-    ours, theirs = (ops.search_flags(found, depth, LEAST_MARGIN) for ops in (OURS, ORACLE))
-    assert ours.dtype == theirs.dtype == np.uint16
-    np.testing.assert_array_equal(ours, theirs)
-
-
 def _assert_same(
     fit: CellFit, trust: Trust, flags, parameters: ConfidenceParameters
 ) -> DepthPlanes:
@@ -137,18 +113,6 @@ def _assert_same(
     np.testing.assert_allclose(ours.confidence, theirs.confidence, atol=2e-5)
     assert ((ours.confidence >= 0) & (ours.confidence <= 1)).all()
     return ours
-
-
-@SHAPED
-@CELL
-@pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["prototype", "pinhole"])
-def test_depth_planes(shape, cell, rig):
-    parameters = _confidence_parameters(shape, cell, rig)
-    cells = _cells(shape, cell)
-    for seed in range(3):
-        _assert_same(
-            _fit(cells, parameters, seed), _trust(cells, seed), _flags(cells, seed), parameters
-        )
 
 
 @CELL
@@ -172,24 +136,6 @@ def test_depth_planes_by_other_numbers(cell, changes):
     shape = (61, 90)
     parameters, cells = _confidence_parameters(shape, cell, **changes), _cells(shape, cell)
     _assert_same(_fit(cells, parameters), _trust(cells), _flags(cells), parameters)
-
-
-@CELL
-def test_a_good_frame_is_valid(cell):
-    shape = (61, 90)
-    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
-    fit = _fit(cells, parameters)
-    good = fit._replace(
-        disparity_px=np.full(cells, 20, np.float32) + 0.1 * fit.correlation,
-        sigma_px=np.full(cells, 0.02, np.float32) + 0.01 * fit.correlation,
-        bend_px=np.zeros(cells, np.float32),
-        correlation=0.8 + 0.1 * fit.correlation,
-        misfit=np.ones(cells, np.float32),
-        flags=np.zeros(cells, np.uint16),
-    )
-    nothing = np.zeros(cells, np.uint16)
-    found = _assert_same(good, _sure(cells), nothing, parameters)
-    assert (found.flags == 0).all()
 
 
 @settings(max_examples=60)
@@ -225,23 +171,3 @@ def test_what_is_no_number_is_no_depth(cell, name, value):
         valid = _has_depth(found.flags)
         np.testing.assert_array_equal(valid, np.isfinite(found.depth_m))
         assert valid[8 * cell // 2 :, : 2 * cell].all()
-
-
-# Threads and memory -------------------------------------------------------------------------------
-
-
-@CELL
-def test_the_map_outlives_the_memory(cell):
-    memory = Scratch()
-    shape = (20, 30)
-    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
-    with memory.part():
-        found = confidence.depth_planes(
-            memory, _fit(cells, parameters), _trust(cells), _flags(cells), parameters
-        )
-    for block in memory._blocks:
-        for part in found:
-            assert not np.shares_memory(part, block)
-
-
-# By hand ------------------------------------------------------------------------------------------

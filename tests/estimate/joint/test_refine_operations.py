@@ -292,23 +292,11 @@ def test_disparities(scale, cell, disparity, shape):
 
 
 @GRID
-@pytest.mark.parametrize("cols", range(93, 109))
-def test_windows_at_the_border_whatever_the_width(scale, cell, cols):
-    _assert_same(_case(scale, cell, (13, cols)))
-
-
-@GRID
 @pytest.mark.parametrize("wanted", WANTED)
 @pytest.mark.parametrize("windows_px", WINDOWS, ids=str)
 def test_only_what_is_wanted(scale, cell, wanted, windows_px):
     for shape in ((40, 301), (9, 14)):
         _assert_same(_case(scale, cell, shape, wanted=wanted, windows_px=windows_px))
-
-
-@GRID
-def test_nothing_wanted(scale, cell):
-    case = _case(scale, cell, (20, 30))
-    _assert_same(case._replace(wanted=np.zeros_like(case.wanted)))
 
 
 @GRID
@@ -320,22 +308,6 @@ def test_flat_views_tell_nothing(scale, cell, disparity):
         np.testing.assert_array_equal(found.disparity, case.disparity)
         assert (found.sigma == UNKNOWN_PX).all()
         assert (found.correlation == 0).all()
-
-
-@GRID
-def test_a_flat_part_of_a_view_tells_nothing(scale, cell):
-    case = _case(scale, cell, (60, 160), disparity="even", windows_px=(9,))
-    left, right = case.left.copy(), case.right.copy()
-    left[:, 60:120] = right[:, 20:120] = 0.7
-    case = case._replace(left=left, right=right, disparity=np.full_like(case.disparity, 6.4))
-    ops = OURS
-    found = _fit(ops, case, _sums(ops, case))
-    reach = 2 * (case.parameters.window_halves[0] + 2) * cell + len(case.parameters.cell_taps)
-    inner = np.zeros(case.disparity.shape, dtype=bool)
-    inner[:, (60 + reach) // cell : (120 - reach) // cell] = True
-    assert inner.any()
-    assert (found.sigma[inner] == UNKNOWN_PX).all()
-    np.testing.assert_array_equal(found.disparity[inner], case.disparity[inner])
 
 
 def _surfaces(shape, seed=0) -> np.ndarray:
@@ -373,36 +345,6 @@ def test_usable(scale, cell, shape, windows_px):
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
         assert ours.max() <= len(parameters.window_halves) - 1
-
-
-@SHAPED
-def test_scales(shape):
-    image = 40 * _random(shape)
-    for finer in (
-        {},
-        {2: (-10.0, 12.5)},
-        {2: (-10.0, 12.5), 4: (-20.0, 30.0)},
-        {2: (np.inf, -np.inf), 4: (-np.inf, np.inf)},
-        {2: (-np.inf, 5.0), 4: (np.inf, -np.inf)},
-    ):
-        ours = OURS.scales_by_disparity(image, finer)
-        theirs = ORACLE.scales_by_disparity(image, finer)
-        assert ours.dtype == theirs.dtype == np.uint8
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@SHAPED
-def test_halved_and_doubled(shape):
-    image = _random(shape)
-    ours, theirs = OURS.halve(image), ORACLE.halve(image.astype(np.float64))
-    assert ours.dtype == np.float32
-    assert ours.shape == theirs.shape == tuple(-(-size // 2) for size in shape)
-    np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    one = OURS.double(ours, shape)
-    other = ORACLE.double(ours.astype(np.float64), shape)
-    assert one.dtype == np.float32
-    assert one.shape == other.shape == shape
-    np.testing.assert_allclose(one, other, atol=2e-7)
 
 
 def _random_fit(shape, windows: int, seed: int = 0) -> WindowFit:
@@ -449,21 +391,6 @@ def _scales(shape, seed: int = 6, of=(1, 2, 4)) -> np.ndarray:
 
 
 @SHAPED
-@pytest.mark.parametrize(
-    "of", [(1, 2, 4), (2, 4), (4,), (1,), (1, 1, 1, 1, 1, 1, 1, 1, 4)], ids=str
-)
-@pytest.mark.parametrize(("least", "most"), [(1, 1), (2, 2), (4, 4), (1, 2), (1, 4)], ids=str)
-def test_wanted(shape, of, least, most):
-    scales = _scales(shape, of=of)
-    for is_coarse in (False, True):
-        ours, theirs = (
-            ops.select_cells(scales, least, most, is_coarse=is_coarse) for ops in (OURS, ORACLE)
-        )
-        assert ours.dtype == theirs.dtype == np.bool_
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@SHAPED
 @pytest.mark.parametrize("of", [(1, 2, 4), (1, 2), (1, 4), (2, 4), (1,), (2,), (4,)], ids=str)
 def test_joined(shape, of):
     scales = _scales(shape, of=of)
@@ -499,15 +426,3 @@ def test_merged(shape, most, max_move_px):
     np.testing.assert_array_equal(ours[beyond], fine[beyond])
     np.testing.assert_array_equal(fine, before)
     assert not np.shares_memory(ours, fine)
-
-
-# Threads and memory -------------------------------------------------------------------------------
-
-
-# Cells by arithmetic ------------------------------------------------------------------------------
-
-
-# The fit by arithmetic ----------------------------------------------------------------------------
-
-
-# Grids --------------------------------------------------------------------------------------------

@@ -71,14 +71,6 @@ def test_rows_that_change_with_the_depth_are_found(views):
     assert np.abs(found[part[1]].mean() - 0.25) < 0.05
 
 
-def test_rows_of_a_low_strip_are_found(views):
-    """Two rows of blocks do not tell how rows change down the frame."""
-    strip = np.s_[:160, :]
-    left, right = (np.tile(view[strip], (1, 2)) for view in (views[0], _lowered(views[1], 0.3)))
-    found = _measured(left, right, np.tile(_start(1.6)[:80], (1, 2)))
-    np.testing.assert_allclose(found, 0.3, atol=0.06)
-
-
 def test_views_without_rows_to_correct_are_left_as_they_are(views):
     assert _measured(*views, _start(1.6)) is None
 

@@ -5,13 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import d3s
 from d3s.estimate.joint.kernels import costs, filters
-from d3s.estimate.joint.plan import make_plan
-from d3s.estimate.joint.search import search
 from d3s.estimate.joint.types import (
     COST_PADDING,
-    FORBIDDEN_TOTAL,
     MAX_COST,
     MAX_PENALTY,
     PathResult,
@@ -120,33 +116,6 @@ def test_costs(shape, first_shift, shifts):
     _assert_same_costs(*_pair(shape, 2), first_shift, shifts)
 
 
-@pytest.mark.parametrize("scales", [(0.0, 0.0), (1.0, 7.0), (1e6, 1e6)], ids=str)
-def test_costs_by_other_scales(scales):
-    _assert_same_costs(*_pair((20, 60), 4), -2, 18, scales)
-    _assert_same_costs(*(np.round(4 * view) for view in _pair((20, 60), 4)), -2, 18, scales)
-
-
-CHANGES = {
-    "gain": lambda view: 0.6 * view,
-    "offset": lambda view: view + 0.2,
-    "gamma": lambda view: view**0.5,
-    "all": lambda view: 1.7 * view**2.2 + 0.1,
-}
-
-
-@pytest.mark.parametrize("ops", [OURS, ORACLE], ids=["compiled", "plain"])
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_search_finds_views_of_unlike_exposure(ops, change):
-    rig = d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1)
-    plan = make_plan(rig.optics, d3s.JointOptions(depth_range_m=(4.0, 20.0)), (40, 120))
-    left, right = (0.5 + 0.3 * view for view in _pair((40, 120), 6))
-    views = left, change(right).astype(np.float32)
-    found = ops.run(search, views, np.zeros_like(left), plan)
-    step = found.step[4:-4, 24:-8] + plan.shifts[0]
-    assert (np.abs(step - 6) < 0.5).all()
-    assert (found.margin[4:-4, 24:-8] > 0.2).all()
-
-
 # Paths and pick -----------------------------------------------------------------------------------
 
 
@@ -165,21 +134,6 @@ def test_found(shape, prices, depth):
                 _found(ops, costs, np.ones(depth), prices[0], large) for ops in (OURS, ORACLE)
             )
             _assert_same_pick(ours, theirs)
-
-
-@pytest.mark.parametrize("prices", PRICES, ids=str)
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
-def test_only_what_is_allowed_is_found(prices, share):
-    costs = _random_costs((19, 40), 37, seed=1)
-    allowed = np.random.default_rng(2).uniform(size=37) < share
-    ours, theirs = (_found(ops, costs, allowed, *prices) for ops in (OURS, ORACLE))
-    _assert_same_pick(ours, theirs)
-    if allowed.any():
-        assert allowed[ours.lowest].all()
-        assert (ours.total < FORBIDDEN_TOTAL).all()
-    else:
-        assert (ours.total == FORBIDDEN_TOTAL).all()
-        assert (ours.margin == 0).all()
 
 
 @settings(max_examples=40)
@@ -219,22 +173,3 @@ def test_penalties(shape, numbers):
         # Just between two whole numbers, rounding decides.
         assert np.abs(one - other).max() <= 1
         assert (one != other).mean() <= 0.01
-
-
-@pytest.mark.parametrize("smoothness", [0.0, 1.0, 20.0, 100.0])
-def test_penalties_of_any_smoothness_stay_within_the_totals(smoothness):
-    # Totals of two bytes hold four paths of 7500 and a cost. Long rows, of costs that all paths
-    # pay in full: the totals would be largest here.
-    rig = d3s.Rig.from_pinhole(focal_length_px=500, baseline_m=0.1)
-    options = d3s.JointOptions(depth_range_m=(4.0, 20.0), smoothness=smoothness)
-    plan = make_plan(rig.optics, options, (150, 200))
-    views = _pair((150, 200), 6)
-    ours, theirs = (ops.run(search, views, np.zeros_like(views[0]), plan) for ops in (OURS, ORACLE))
-    assert (np.abs(ours.step - theirs.step) < 0.1).mean() > 0.99
-    np.testing.assert_allclose(ours.step[4:-4, 24:-8] + plan.shifts[0], 6, atol=0.5)
-
-
-# Seen from the right ------------------------------------------------------------------------------
-
-
-# Threads and memory -------------------------------------------------------------------------------
