@@ -190,24 +190,3 @@ def test_bound_map_is_nan_where_there_is_no_depth_or_no_second_view():
     assert np.isnan(bound[:, :17]).all()  # 17.87 px of disparity: the right view starts later
     assert not np.isnan(bound[:10, 18:]).any()
     assert bound[0, -1] == np.inf  # too near the border for a derivative: it knows nothing
-
-
-@pytest.mark.parametrize(("sigma", "excess", "tolerance"), [(0.0, 0.17, 0.02), (1.0, 0.0, 0.01)])
-def test_how_far_the_map_falls_short_near_the_limit_of_the_pixels(sigma, excess, tolerance):
-    """Natural texture at a whole-pixel disparity; the true energy is that of exact derivatives."""
-    rng = np.random.default_rng(3)
-    shape = (96, 192)
-    fy, fx = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None]
-    frequency = np.hypot(fx, fy)
-    fall = np.divide(1.0, frequency, out=np.zeros_like(frequency), where=frequency > 0)
-    spectrum = np.fft.rfft2(rng.normal(size=shape)) * fall * psf.gaussian_otf(frequency, sigma)
-    left = np.fft.irfft2(np.where(fx == 0.5, 0, spectrum), s=shape)
-    disparity = 20
-    bound = information.depth_bound_map(
-        left, np.roll(left, -disparity, axis=1), 23.232 / disparity, **{**MAP, "window_px": 61}
-    )
-    row, column = 48, 100
-    box = np.s_[row - 30 : row + 31, column - 30 : column + 31]
-    energy = (_derivatives(left)[0][box] ** 2).sum()
-    exact = np.sqrt(2) * 0.01 / np.sqrt(energy) / (disparity**2 / 23.232)
-    assert bound.stereo_m[row, column] / exact - 1 == pytest.approx(excess, abs=tolerance)

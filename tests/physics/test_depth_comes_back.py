@@ -141,20 +141,6 @@ def test_rescaled_image_is_not_rescaled_again():
         relation.rescaled_derivatives(ImageDerivatives(rate=1.0), analytic.lens_of(NEAR), Rates())
 
 
-def test_working_range_picks_the_depth_or_says_that_it_cannot():
-    rates = _moving(1.0, "aperture")
-    lens = analytic.lens_of(FAR)
-    derivatives = _derivatives(FAR, rates, seed=5)
-    cubic = relation.depth_cubic(derivatives, lens, analytic.rates_of(rates))
-    found = roots.real_cubic_roots(*cubic)
-    wide = roots.choose_root(found, near_m=0.2, far_m=3.0)
-    assert wide.is_ambiguous.all()
-    assert np.isnan(wide.depth_m).all()
-    narrow = roots.choose_root(found, near_m=1.0, far_m=3.0)
-    assert not narrow.is_ambiguous.any()
-    assert _relative_error(narrow.depth_m, FAR).max() < TOLERANCE
-
-
 def test_aperture_that_is_not_round():
     covariance = 0.25 * np.array([[1.3, 0.4], [0.4, 0.6]])
     rates = _moving(1.0, "x", "y", "depth", "power", "aperture", "sensor")

@@ -155,20 +155,6 @@ def test_object_shrinks_with_distance():
     assert phase_shift_px(halved.T, far.T, 0, 0.25) == pytest.approx(0, abs=0.01)
 
 
-def test_texture_does_not_alias_far_away():
-    # Stripes of 0.2 mm, two a pixel at 2.4 m: grey, and no moiré.
-    stripes = np.tile(np.repeat([0.0, 1.0], 4), 400)[None].repeat(64, axis=0).astype(np.float32)
-    from d3s.lab.twin.textures import Photo
-
-    scene = d3s.Plane(depth_m=2.4, texture=Photo(image=stripes, width_m=400 * 0.4e-3))
-    rig = thin_rig(aperture_radius_m=0.0)
-    pair = d3s.simulate(scene, rig, shape=(100, 200))
-    assert pair.left.std() < 0.01
-    assert pair.left.mean() == pytest.approx(0.5, abs=0.01)
-    tilted = d3s.TiltedPlane(depth_m=2.4, tilt_x_rad=0.5, texture=scene.texture)
-    assert d3s.simulate(tilted, rig, shape=(100, 200)).left.std() < 0.02
-
-
 @pytest.mark.parametrize("tilt_rad", [0.0, 0.9, 1.1, 1.3])
 @pytest.mark.parametrize(
     ("cycles_px", "lowest", "highest"),

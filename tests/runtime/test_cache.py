@@ -34,7 +34,7 @@ def writable(monkeypatch, tmp_path):
     cache._folders.cache_clear()
 
 
-def test_beside_the_source_if_that_can_be_written(writable, monkeypatch):
+def test_beside_the_source_if_that_can_be_written(writable):
     writable.append(PACKAGE)
     found = cache._folders(SOURCE.parent, "")
     assert found == (SOURCE.parent / "__pycache__", (), Keeping.KEPT)

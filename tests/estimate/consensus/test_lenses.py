@@ -16,7 +16,6 @@ from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.lens_field import COMA_GAIN, lens_field
 from d3s.lab.evaluate.cameras import TUNED_RIG
 from d3s.rig import LensMaps
-from d3s.rig.calibration import LEAST_SIGMA_PX
 from lens_pairs import lens_pair
 
 TUNED = d3s.Rig.load(TUNED_RIG)
@@ -120,21 +119,3 @@ def test_disparity_that_lenses_add_is_taken_out():
     known, unknown, corrected = medians
     assert abs(unknown - known) > 0.005
     assert abs(corrected - known) < 0.003
-
-
-def test_sigma_has_the_disparity_that_maps_leave(plane):
-    pair = plane(0.8, shape=(60, 160))
-    rigs = [TUNED, _rig(LensMaps(field_radius_px=100.0, disparity_sigma_px=0.2))]
-    without, found = (
-        d3s.estimate(pair.left, pair.right, rig, method="consensus", options=OPTIONS)
-        for rig in rigs
-    )
-    per_px = without.depth_m**2 / (TUNED.optics.focal_length_px * TUNED.optics.baseline_m)
-    np.testing.assert_allclose(found.sigma_m, np.hypot(without.sigma_m, 0.2 * per_px), rtol=1e-4)
-    edge = _rig(LensMaps(field_radius_px=100.0, edge_sigma_px=0.3, scale_sigma=0.01))
-    found = d3s.estimate(pair.left, pair.right, edge, method="consensus", options=OPTIONS)
-    y, x = np.mgrid[:60, :160] - np.array([29.5, 79.5])[:, None, None]
-    off_axis = 0.3 * (x**2 + y**2) / 100**2 * per_px
-    parts = without.sigma_m, off_axis, 0.01 * without.depth_m, LEAST_SIGMA_PX * per_px
-    expected = np.sqrt(sum(part**2 for part in parts))
-    np.testing.assert_allclose(found.sigma_m, expected, rtol=1e-4)

@@ -5,6 +5,7 @@ import pytest
 from scipy.interpolate import make_interp_spline
 
 import d3s
+from calibrations import calibration
 from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.options import ConsensusOptions
@@ -14,22 +15,12 @@ PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02)
 
 
 def _calibrated(a_m_px: float, b_m: float) -> d3s.Rig:
-    calibration = d3s.Calibration(
-        anchor_left_px=(100.0, 100.0),
-        anchor_right_px=(500.0, 100.0),
-        crop_rows_px=100,
-        crop_cols_px=200,
-        rectify_scale=1.0,
-        rectify_angle_rad=0.0,
-        rectify_shift_y_px=0.0,
+    known = calibration(
         virtual_baselines_m=(4e-4, 6e-4),
         a_cubic_m_px=(0.0, a_m_px, 0.0, 0.0),
         b_cubic_m=(b_m, 0.0, 0.0, 0.0),
-        provenance=d3s.Provenance(
-            residuals={}, input_sha256={}, created="2026-01-01T00:00:00+00:00", d3s_version="0"
-        ),
     )
-    return PROTOTYPE.replace(calibration=calibration)
+    return PROTOTYPE.replace(calibration=known)
 
 
 def _plane(depth_m: float, shape: tuple[int, int] = (40, 130), **more) -> d3s.Pair:

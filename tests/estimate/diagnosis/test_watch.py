@@ -67,13 +67,6 @@ def test_one_bad_frame_is_no_drift(depth_map):
     assert watched(depth_map, [{"rows_px": 1.0}] * 3) is None  # too few
 
 
-def test_aged_rig_holds_more(depth_map):
-    frames = [{"rows_y_px": 0.15}] * 8
-    assert watched(depth_map, frames) is not None
-    aged = replace(depth_map, options=d3s.JointOptions(calibration_age_days=1000))
-    assert watched(aged, frames) is None
-
-
 def test_roll_of_one_frame_is_warned_of():
     texture = d3s.Texture(pattern="stone", seed=2)
     mounts = (d3s.Mount(), d3s.Mount(roll_rad=np.radians(0.12)))

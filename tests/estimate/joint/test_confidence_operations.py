@@ -69,11 +69,6 @@ def _trust(shape, seed: int = 2) -> Trust:
     return Trust(*(part.astype(np.float32) for part in parts))
 
 
-def _sure(shape) -> Trust:
-    """Cells that are certainly right, with texture of their own."""
-    return Trust(*np.zeros((2, *shape), np.float32))
-
-
 def _has_depth(flags: np.ndarray) -> np.ndarray:
     """All flags but the remark that a depth is carried over leave a pixel without a depth."""
     return (flags & ~np.uint16(Flag.CARRIED)) == 0
@@ -149,25 +144,3 @@ def test_whatever_the_size(shape, cell, seed):
     _assert_same(
         _fit(cells, parameters, seed), _trust(cells, seed), _flags(cells, seed), parameters
     )
-
-
-@CELL
-@pytest.mark.parametrize("name", ["disparity_px", "sigma_px", "bend_px", "correlation", "misfit"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_is_no_depth(cell, name, value):
-    # None of it comes out of a fit; should it, it must not be believed.
-    shape = (12, 18)
-    parameters, cells = _confidence_parameters(shape, cell), _cells(shape, cell)
-    fit = CellFit(
-        *(np.full(cells, part, np.float32) for part in (20.0, 0.02, 0.0, 0.9, 1.0)),
-        np.zeros(cells, np.uint16),
-    )
-    getattr(fit, name)[3, 4] = value
-    for ops, own in ((OURS, fit), (ORACLE, _double(fit))):
-        found = ops.depth_planes(own, _sure(cells), np.zeros(cells, np.uint16), parameters)
-        here = (slice(3 * cell, 4 * cell), slice(4 * cell, 5 * cell))
-        if (name, value) not in {("correlation", np.inf), ("misfit", -np.inf)}:
-            assert (found.flags[here] != 0).all()
-        valid = _has_depth(found.flags)
-        np.testing.assert_array_equal(valid, np.isfinite(found.depth_m))
-        assert valid[8 * cell // 2 :, : 2 * cell].all()

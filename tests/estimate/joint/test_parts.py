@@ -8,7 +8,6 @@ from d3s.estimate.joint.method import _noise
 from d3s.estimate.joint.plan import Model, make_plan
 from d3s.estimate.joint.refine import Holes, fit_parameters
 from d3s.estimate.joint.smoothing import (
-    cell_taps,
     chance_correlation,
     energy_share,
     gaussian_taps,
@@ -110,14 +109,6 @@ def test_a_search_that_no_memory_holds_is_refused():
         make_plan(rig.optics, options, (2000, 3000))
 
 
-def test_plan_of_few_candidates_leaves_out_the_rest():
-    plan = make_plan(RIG.optics, d3s.JointOptions(candidates_m=(0.4, 1.0)), (300, 1000))
-    wanted = RIG.optics.disparity_px(np.array([0.4, 1.0])) / 2
-    inner = plan.shifts[1:-1][plan.allowed[1:-1]]
-    assert inner.size == 4
-    assert (np.abs(inner[:, None] - wanted).min(axis=1) < 1).all()
-
-
 # Windows ------------------------------------------------------------------------------------------
 
 
@@ -177,18 +168,6 @@ def test_area_is_that_of_an_independent_sample(side):
     gains = noise_gains(1.0)
     expected = gains.smoothed * np.sqrt(2 * gains.area_px / big**2)
     assert means.std() == pytest.approx(expected, rel=0.2)
-
-
-@pytest.mark.parametrize("smoothing_px", [0.75, 1.0, 1.25])
-def test_taps_of_cells_smooth_as_the_gaussian_would(smoothing_px):
-    # Of a wave of 2 pi sigma the Gaussian leaves exp(-1/2); so do cells of two and the taps.
-    wave = np.cos(np.arange(-400, 400) / smoothing_px)
-    cells = wave.reshape(-1, 2).mean(axis=1)
-    smooth = np.convolve(cells, cell_taps(smoothing_px, 2), mode="valid")
-    reach = len(cell_taps(smoothing_px, 2)) // 2
-    middle = np.cos((np.arange(-399.5, 400, 2)) / smoothing_px)[reach:-reach]
-    share = (smooth @ middle) / (middle @ middle)
-    assert share == pytest.approx(np.exp(-0.5), rel=0.02)
 
 
 @pytest.mark.parametrize(("smoothing_px", "side_px"), [(1.0, 9), (1.0, 57), (2.5, 30)])

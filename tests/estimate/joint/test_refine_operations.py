@@ -12,7 +12,6 @@ from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import (
     UNKNOWN_PX,
-    CellFit,
     CellSum,
     FitParameters,
     SurfaceLimits,
@@ -318,19 +317,6 @@ def _surfaces(shape, seed=0) -> np.ndarray:
     return image.astype(np.float32)
 
 
-@SHAPED
-@pytest.mark.parametrize("halves", [(1,), (2, 5), (0, 1, 2, 14), (3, 70)], ids=str)
-def test_one_surface(shape, halves):
-    image = _surfaces(shape)
-    for numbers in ((2.0, 0.0, 0.0), (0.5, 0.0625, -8.0), (1e9, 0.0, 0.0), (0.0, 0.0, 0.0)):
-        ours = OURS.count_one_surface(image, halves, SurfaceLimits(*numbers))
-        theirs = ORACLE.count_one_surface(image.astype(np.float64), halves, SurfaceLimits(*numbers))
-        assert ours.dtype == theirs.dtype == np.uint8
-        np.testing.assert_array_equal(ours, theirs)
-        if numbers[0] == 1e9:
-            assert (ours == len(halves)).all()
-
-
 @GRID
 @SHAPED
 @pytest.mark.parametrize("windows_px", WINDOWS, ids=str)
@@ -378,51 +364,3 @@ def test_finished(scale, cell, shape, windows_px):
         np.testing.assert_allclose(ours.bend_px, theirs.bend_px, rtol=1e-4, atol=4e-3)
         for name in ("sigma_px", "correlation", "misfit"):
             np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6)
-
-
-def _random_refined(shape, seed: int) -> CellFit:
-    parts = (_random(shape, seed + i) for i in range(5))
-    flags = np.random.default_rng(seed).integers(0, 1024, shape).astype(np.uint16)
-    return CellFit(*parts, flags)
-
-
-def _scales(shape, seed: int = 6, of=(1, 2, 4)) -> np.ndarray:
-    return np.random.default_rng(seed).choice(of, shape).astype(np.uint8)
-
-
-@SHAPED
-@pytest.mark.parametrize("of", [(1, 2, 4), (1, 2), (1, 4), (2, 4), (1,), (2,), (4,)], ids=str)
-def test_joined(shape, of):
-    scales = _scales(shape, of=of)
-    coarse = tuple(-(-size // 2) for size in shape)
-    present = sorted({int(scale) for scale in np.unique(scales)}, reverse=True)
-    parts = {
-        scale: _random_refined(shape if scale == 1 else coarse, 10 * scale) for scale in present
-    }
-    copies = {scale: CellFit(*(one.copy() for one in part)) for scale, part in parts.items()}
-    ours = OURS.join_scales(copies, scales)
-    theirs = ORACLE.join_scales(parts, scales)
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.shape == other.shape == shape
-        np.testing.assert_allclose(one, other, atol=2e-7)
-    assert ours.flags.dtype == theirs.flags.dtype == np.uint16
-    if 1 in parts:
-        here = scales == 1
-        np.testing.assert_array_equal(ours.flags[here], parts[1].flags[here])
-        np.testing.assert_array_equal(ours.sigma_px[here], parts[1].sigma_px[here])
-
-
-@SHAPED
-@pytest.mark.parametrize("most", [1, 2, 4])
-@pytest.mark.parametrize("max_move_px", [0.4, 1.0, 1e9])
-def test_merged(shape, most, max_move_px):
-    fine, coarse = _random(shape), _random(tuple(-(-size // 2) for size in shape), 1)
-    scales, before = _scales(shape), fine.copy()
-    ours = OURS.merge_coarse(fine, coarse, scales, most, max_move_px)
-    theirs = ORACLE.merge_coarse(fine, coarse, scales, most, max_move_px)
-    np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    far = np.abs(ORACLE.double(coarse, shape) - fine) >= max_move_px
-    beyond = (scales > most) | far
-    np.testing.assert_array_equal(ours[beyond], fine[beyond])
-    np.testing.assert_array_equal(fine, before)
-    assert not np.shares_memory(ours, fine)

@@ -50,13 +50,6 @@ def test_a_shift_of_rows_is_found(views, rows_px):
     np.testing.assert_allclose(found, rows_px, atol=0.1)  # less certain in the corners
 
 
-def test_rows_that_change_over_the_frame_are_found(views):
-    row, col = np.indices(SHAPE)
-    rows_px = 0.3 * (col / SHAPE[1] - 0.5) - 0.2 * (row / SHAPE[0] - 0.5)
-    found = _measured(views[0], _lowered(views[1], rows_px), _start(1.6))
-    np.testing.assert_allclose(found[10:-10, 20:-10], rows_px[::2, ::2][10:-10, 20:-10], atol=0.06)
-
-
 def test_rows_that_change_with_the_depth_are_found(views):
     """The right half stands nearer, by the search; its rows are those of its depth."""
     left, right = views
