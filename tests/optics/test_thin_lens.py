@@ -93,3 +93,8 @@ def test_f_number_and_field_of_view(left):
     assert thin_lens.f_number(replace(left, aperture_radius_m=0.0)) == np.inf
     # 1802 px of 2 um are 3.604 mm; 2 atan(1.802 / 12.1) = 16.9411 degrees.
     assert np.degrees(thin_lens.field_of_view_rad(1802, left)) == pytest.approx(16.9411, abs=1e-4)
+
+
+def test_blur_gain_of_the_prototype(left):
+    assert thin_lens.blur_gain_px_m(left) == pytest.approx(0.5 * 12.1e-3 * 1e-3 / 2e-6)
+    assert thin_lens.aperture_gain_px(left) == pytest.approx(3025)

@@ -9,6 +9,7 @@ from d3s.optics.wavefront import (
     Aberrations,
     clip_distance,
     diffraction_transfer,
+    half_pixels_to_pixels,
     overlap_share,
     pixels_per_slope,
     pupil_points,
@@ -86,3 +87,8 @@ def test_wave_optics_of_coma_has_its_centroid():
     )
     shift = -np.angle(found[0, 1]) * 256 / (2 * np.pi)
     assert shift == pytest.approx(-6.05e6 * 3e-7, rel=0.02)
+
+
+def test_half_pixels_hold_the_frequencies_of_pixels():
+    cycles = np.fft.fftfreq(16, d=0.5)
+    assert np.array_equal(half_pixels_to_pixels(cycles), np.fft.fftfreq(8))

@@ -229,3 +229,10 @@ def test_d3_on_sampled_images_with_the_prototypes_powers():
     # Three-point differences are 1 - k²/6 short: 2 % at the texture's mean frequency.
     assert np.abs(inner / camera.depth - 1).max() < 0.05
     assert np.isnan(depth[0, 0])
+
+
+def test_flow_of_a_sideways_moving_lens_by_hand():
+    derivatives = ImageDerivatives(rate=0.0, grad_x=2.0, grad_y=-1.0)
+    # 6050 px (0.001 m * 2 / px - 0.003 m * 1 / px) = -6.05 m
+    flow = relation.lateral_flow(derivatives, analytic.lens_of(FAR), 1e-3, 3e-3)
+    assert flow == pytest.approx(-6.05)

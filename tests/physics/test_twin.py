@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.textures import Texture
-from d3s.optics.psf import diffraction_otf, optical_cutoff
+from d3s.optics.psf import diffraction_otf
 from twin_tools import (
     PROTOTYPE,
     centroid_px,
@@ -68,21 +68,6 @@ def test_second_moment_of_a_point_is_that_of_the_thin_lens(depth_m, psf, camera)
     power = (83.88, 83.78)[camera]
     radius = 12.1e-3 * 1e-3 * (1 / depth_m - power + 1 / 12.1e-3) / 2e-6
     assert added == pytest.approx(radius**2 / 4, rel=0.01)
-
-
-def test_second_moment_that_defocus_adds_to_diffraction():
-    depth_m, lens, wavelength_m = 0.4, OPTICS.lens(0), 550e-9
-    scene = d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m))
-    wide = {"shape": (241, 461), "psf": "diffraction"}
-    blurred = d3s.simulate(scene, PROTOTYPE, **wide).left
-    # The same depth in focus: the whole moment is infinite, the difference within 100 px is not.
-    focused_rig = thin_rig(optical_power_left_dpt=1 / depth_m + 1 / 12.1e-3)
-    focused = d3s.simulate(scene, focused_rig, **wide).left
-    within = 100.0
-    added = second_moment_px2(blurred, within) - second_moment_px2(focused, within)
-    radius = float(OPTICS.blur_radius_px(depth_m, 0))
-    missing = 12 / (np.pi**2 * optical_cutoff(lens, wavelength_m) * within)
-    assert added == pytest.approx(radius**2 / 4 * (1 - missing), rel=0.01)
 
 
 @pytest.mark.parametrize("depth_m", [0.3, 0.81, 1.5])

@@ -44,19 +44,6 @@ def test_each_row_is_done_once(monkeypatch, threads, rows):
     assert not bands or (min(lengths) >= 1 and max(lengths) - min(lengths) <= 1)
 
 
-@pytest.mark.parametrize(("size", "shared"), [(10, 1), (10_000, 2)])
-def test_little_work_is_not_shared_out(monkeypatch, size, shared):
-    monkeypatch.setenv("D3S_THREADS", "2")
-    monkeypatch.setattr("d3s.runtime.parallel._WORTH_SHARING_BYTES", 8_000)
-    bands = []
-
-    def kernel(start, stop, *_):
-        bands.append((start, stop))
-
-    run_over_rows(kernel, 100, np.zeros(size // 2), 1, np.zeros(size // 2))
-    assert len(bands) == shared
-
-
 @pytest.mark.parametrize("threads", ["1", "2", "9"])
 def test_results_come_in_the_order_of_the_works(monkeypatch, threads):
     monkeypatch.setenv("D3S_THREADS", threads)

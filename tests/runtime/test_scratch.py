@@ -1,6 +1,5 @@
 """Memory that is kept: arrays apart from each other, given back whole, never lent twice."""
 
-import multiprocessing
 import threading
 from itertools import pairwise
 
@@ -92,24 +91,3 @@ def test_memory_of_a_failed_call_is_not_used_again():
         fail()
     with borrow_scratch() as again:
         assert again is not borrowed[0]
-
-
-def _child(results) -> None:
-    with borrow_scratch() as memory:
-        before = memory.size_bytes
-        memory.empty((9,))[:] = 1
-        results.put(before)
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
-def test_a_child_starts_with_nothing():
-    with borrow_scratch() as memory:
-        memory.empty((9,))
-    context = multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
-    child = context.Process(target=_child, args=(results,))
-    child.start()
-    child.join(timeout=60)
-    assert child.exitcode == 0
-    assert results.get() == 0

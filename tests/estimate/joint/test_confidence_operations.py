@@ -14,6 +14,7 @@ from d3s.estimate.joint.types import (
     CellFit,
     ConfidenceParameters,
     DepthPlanes,
+    SearchResult,
     Trust,
 )
 from d3s.rig.variance import DisparityVariance
@@ -21,7 +22,7 @@ from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
 CELL = pytest.mark.parametrize("cell", [1, 2])
-DEPTH, LEAST_MARGIN = 21, 0.05
+DEPTH = 21
 # Errors everywhere, towards the sides, of the scale, and one that changes sign over the field.
 UNEVEN = DisparityVariance.of_errors(
     [
@@ -87,6 +88,17 @@ def _double(parts):
 
 
 # Compiled against plain ---------------------------------------------------------------------------
+
+
+def test_flags_of_the_search():
+    rng = np.random.default_rng(0)
+    step = rng.uniform(0, DEPTH - 1, (48, 64))
+    seen = np.rint(step + rng.normal(scale=1.2, size=step.shape))
+    seen[rng.uniform(size=step.shape) < 0.1] = -1
+    margin = rng.uniform(0, 0.1, step.shape)
+    found = SearchResult(step.astype(np.float32), margin.astype(np.float32), seen.astype(np.int16))
+    both = (ops.search_flags(found, DEPTH, 0.05) for ops in (OURS, ORACLE))
+    np.testing.assert_array_equal(*both)
 
 
 def _assert_same(

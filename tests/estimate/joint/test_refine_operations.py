@@ -20,6 +20,7 @@ from d3s.estimate.joint.types import (
 from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
+BOTH = (OURS, ORACLE)
 # Scale and side of a cell: all that there are.
 GRIDS = [(1, 2), (1, 1), (2, 2), (4, 1)]
 GRID = pytest.mark.parametrize(("scale", "cell"), GRIDS, ids=str)
@@ -364,3 +365,16 @@ def test_finished(scale, cell, shape, windows_px):
         np.testing.assert_allclose(ours.bend_px, theirs.bend_px, rtol=1e-4, atol=4e-3)
         for name in ("sigma_px", "correlation", "misfit"):
             np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6)
+
+
+# Between grids ------------------------------------------------------------------------------------
+
+
+@SHAPED
+def test_cells_of_a_scale_and_those_they_are_interpolated_from(shape):
+    chance = np.random.default_rng(6)
+    scales = chance.choice((1, 2, 4), shape, p=(0.6, 0.3, 0.1)).astype(np.uint8)
+    for least, most in ((1, 1), (2, 2), (4, 4), (1, 2)):
+        for is_coarse in (False, True):
+            both = (ops.select_cells(scales, least, most, is_coarse=is_coarse) for ops in BOTH)
+            np.testing.assert_array_equal(*both)

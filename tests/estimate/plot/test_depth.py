@@ -6,7 +6,6 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.estimate.plot.panels import NO_VALUE_COLOUR
-from d3s.estimate.plot.save import save_figure
 from d3s.lab.view.truth import plot_depth_map
 
 RIG = d3s.Rig.paper_prototype()
@@ -51,13 +50,6 @@ def test_pixels_without_depth_are_grey(pair, est):
         colours = image.to_rgba(image.get_array())
         (only,) = np.unique(colours[~est.valid], axis=0)
         assert only == pytest.approx(to_rgba(NO_VALUE_COLOUR))
-
-
-def test_map_without_any_depth(pair, est, tmp_path):
-    nothing = est.filter(max_sigma_m=0.0)
-    figure = plot_depth_map(pair, nothing)
-    assert "mean absolute error" not in figure.get_suptitle()
-    save_figure(figure, tmp_path / "nothing.png", dpi=40)
 
 
 def test_depth_map_of_another_pair_is_refused(pair, est):
