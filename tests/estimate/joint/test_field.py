@@ -137,7 +137,10 @@ def test_engine_is_the_oracle_with_lens_maps(options):
     shape = (81, 301)
     views, options = lens_pair(0.9, SMALL, shape=shape), d3s.JointOptions(**options)
     lenses = SMALL.replace(
-        disparity_px=(_map(2, 0.05, 1), _map(1, 0.02, 2)), extra_blur_right_px2=(0.1, 0.05, 0.0)
+        disparity_px=(_map(2, 0.05, 1), _map(1, 0.02, 2)),
+        extra_blur_right_px2=(0.1, 0.05, 0.0),
+        coma_left_px=(0.3, -0.2, 0.6),
+        coma_right_px=(-0.3, 0.4, -0.6),
     )
     rig = lens_rig(lenses)
     engine = _run(views, rig, OURS, options)
