@@ -1,11 +1,9 @@
 """Views in colour as arrays, and the colours of depth maps and their point clouds."""
 
 import numpy as np
-import pytest
 from PIL import Image
 
 import d3s
-from d3s.errors import InputError
 from d3s.files import read_depth
 from d3s.files.images import read_image
 
@@ -38,16 +36,6 @@ def test_arrays_in_colour_give_the_depth_of_the_files(tmp_path):
     np.testing.assert_array_equal(found.intensity, read_image(tmp_path / "left.png", linear=False))
 
 
-def test_floats_in_colour_are_linear():
-    found = d3s.estimate(
-        PAIR.left[:, :, np.newaxis] * TINT, PAIR.right[:, :, np.newaxis] * TINT, RIG
-    )
-    grey = d3s.estimate(PAIR.left, PAIR.right, RIG)
-    assert np.nanmedian(found.depth_m) == pytest.approx(np.nanmedian(grey.depth_m), abs=1e-3)
-    assert found.colour.dtype == np.uint8
-    assert found.colour.reshape(-1, 3).mean(axis=0).argmax() == 0
-
-
 def test_masked_pixels_in_colour_are_missing():
     masked = np.ma.masked_array(LEFT, mask=np.zeros(LEFT.shape, dtype=bool))
     masked[10:20, 30:40] = np.ma.masked
@@ -67,8 +55,3 @@ def test_colours_go_to_point_clouds_and_come_back(tmp_path):
     image = read_depth(tmp_path / "a.npz")
     np.testing.assert_array_equal(image.colour, LEFT)
     assert "colour" not in image.more
-
-
-def test_wrong_shapes_are_refused_in_words():
-    with pytest.raises(InputError, match=r"left has shape \(90, 140, 2\).*\(rows, cols, 3\)"):
-        d3s.estimate(LEFT[:, :, :2], RIGHT[:, :, :2], RIG)

@@ -1,9 +1,7 @@
 """`d3s.estimate`: one call for every method."""
 
-import inspect
 import subprocess
 import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -30,11 +28,6 @@ def test_each_method_runs_with_its_default_options(name):
     assert found.depth_m.shape == VIEW.shape
 
 
-def test_joint_is_the_default(assert_same_bytes):
-    named = d3s.estimate(VIEW, VIEW, RIG, method="joint")
-    assert_same_bytes(d3s.estimate(VIEW, VIEW, RIG), named)
-
-
 @pytest.mark.parametrize("method", ["jiont", "", None, 3, ["joint"], "JOINT"])
 def test_unknown_method_is_rejected(method):
     with pytest.raises(InputError, match=rf"method=.* must be one of {', '.join(methods())}\."):
@@ -54,19 +47,6 @@ def test_options_of_another_method_are_rejected():
         d3s.estimate(VIEW, VIEW, RIG, method="consensus", options=d3s.JointOptions())
 
 
-@pytest.mark.parametrize("options", [3, "windows_px=9", [("rounds", 1)], Options()])
-def test_options_of_wrong_type_are_rejected(options):
-    with pytest.raises(InputError, match="must be JointOptions, or a table of its fields"):
-        d3s.estimate(VIEW, VIEW, RIG, options=options)
-
-
-def test_options_as_a_mapping(assert_same_bytes):
-    fields = {"rounds": 1, "windows_px": (5, 11)}
-    found = d3s.estimate(VIEW, VIEW, RIG, options=fields)
-    assert found.options == d3s.JointOptions(rounds=1, windows_px=(5, 11))
-    assert_same_bytes(found, d3s.estimate(VIEW, VIEW, RIG, options=d3s.JointOptions(**fields)))
-
-
 def test_wrong_options_are_named_all_at_once():
     with pytest.raises(OptionsError) as caught:
         d3s.estimate(VIEW, VIEW, RIG, options={"rounds": 0, "windows": 3, "candidates": 1})
@@ -81,23 +61,16 @@ def test_wrong_options_are_named_all_at_once():
         ({"windows_px": (8,)}, r"windows_px\[0\]=8 must be odd: .* Try 9"),
         ({"windows_px": ()}, r"windows_px=\(\) must have at least 1 value"),
         ({"windows_px": (21, 9)}, "must be strictly increasing"),
-        ({"windows_px": (1, 9)}, r"windows_px\[0\]=1 must be at least 3"),
-        ({"windows_px": 9}, "windows_px=9"),
         ({"candidates": 4097}, "candidates=4097 must be at most 4096"),
-        ({"candidates": 10.5}, r"candidates=10\.5"),
         ({"depth_range_m": (2, 1)}, "must be the nearest depth, then a larger one"),
         ({"depth_range_m": (0, 1)}, "depth_range_m"),
-        ({"depth_range_m": (0.5, float("nan"))}, "depth_range_m"),
         ({"candidates_m": (1.0,)}, "must have at least 2 values"),
-        ({"candidates_m": (1.0, 1.0)}, "must be strictly increasing"),
         ({"candidates_m": (1, 2), "depth_range_m": (1, 2)}, "not be given beside depth_range_m"),
         ({"prefilter_sigma_px": 0}, "prefilter_sigma_px=0 must be above 0"),
         ({"search_scale": 3}, "search_scale=3 must be 1, 2 or 4"),
         ({"finest_scale": 4}, "finest_scale=4 must be 1 or 2"),
         ({"finest_scale": 2, "search_scale": 1}, "must be 1 beside search_scale=1"),
         ({"smoothness": float("inf")}, "smoothness=inf"),
-        ({"min_confidence": 50}, "min_confidence=50 must be at most 1"),
-        ({"rectification_sigma_px": -1}, "rectification_sigma_px=-1 must be at least 0"),
         ({"use_defocus": "perhaps"}, "use_defocus='perhaps'"),
     ],
     ids=str,
@@ -105,12 +78,6 @@ def test_wrong_options_are_named_all_at_once():
 def test_wrong_options_in_words(fields, words):
     with pytest.raises(OptionsError, match=words):
         d3s.estimate(VIEW, VIEW, RIG, options=fields)
-
-
-def test_package_is_the_function():
-    assert isinstance(d3s.estimate, ModuleType)
-    assert callable(d3s.estimate)
-    assert d3s.estimate.DepthMap is d3s.DepthMap
 
 
 CALLS = """
@@ -127,16 +94,10 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("first", ["", "import d3s.estimate.options"])
-def test_function_survives_imports_of_the_package(first):
-    command = [sys.executable, "-c", first + CALLS]
+def test_function_survives_imports_of_the_package():
+    command = [sys.executable, "-c", CALLS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "done\n"
-
-
-def test_package_has_the_signature_of_the_function():
-    parameters = list(inspect.signature(d3s.estimate).parameters)
-    assert parameters == ["left", "right", "rig", "method", "options"]
 
 
 def test_parse_method_and_option():

@@ -16,7 +16,6 @@ from d3s.files import read_npz, write_npz
 from d3s.files.depth_files import read_depth
 
 RIG = d3s.Rig.paper_prototype()
-LAYERS = ("depth_m", "sigma_m", "confidence", "flags", "intensity")
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +39,6 @@ def assert_same(found: d3s.DepthMap, expected: d3s.DepthMap) -> None:
         else:
             assert value == wanted
             assert type(value) is type(wanted)
-
-
-def test_intensity_is_the_left_view_itself(pair, made):
-    assert made.intensity is pair.left
-    assert made.filter(min_confidence=0.5).intensity is pair.left
 
 
 def test_npz_round_trip_is_exact(tmp_path, made):

@@ -64,14 +64,6 @@ def test_low_confidence_and_carried_are_reasons_where_there_is_no_other():
     assert {one.flag for one in summary.reasons(dropped)} == {*found, d3s.Flag.CARRIED}
 
 
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [(0, "0 %"), (1e-5, "less than 0.1 %"), (0.043, "4.3 %"), (0.5, "50 %"), (0.9996, "100.0 %")],
-)
-def test_percent(share, words):
-    assert summary.percent(share) == words
-
-
 def test_pixel_with_and_without_a_depth():
     made = _made()
     here = made.at(1, 0)
@@ -118,7 +110,7 @@ def test_sigma_of_a_distance_is_the_spread_of_noisy_distances():
     )
     places = (0, 0), (19, 12)
     drawn = []
-    for _ in range(4000):
+    for _ in range(1000):
         noisy = made.depth_m + made.sigma_m * rng.standard_normal(made.depth_m.shape)
         drawn.append(dataclasses.replace(made, depth_m=noisy).distance(*places).distance_m)
     assert np.std(drawn) == pytest.approx(made.distance(*places).sigma_m, rel=0.05)
@@ -188,14 +180,6 @@ def test_html_escapes_and_has_warning_and_reasons():
     assert re.search(r'src="data:image/png;base64,[\w+/]+', _made()._repr_html_())
 
 
-def test_html_of_a_large_map_stays_small():
-    rng = np.random.default_rng(0)
-    large = rng.uniform(1, 2, (900, 1800)).astype(np.float32)
-    flags = np.zeros(large.shape, np.uint16)
-    made = _made(depth_m=large, sigma_m=large, confidence=large, flags=flags)
-    assert len(made._repr_html_()) < 400_000
-
-
 def test_figure_has_its_panels_and_a_notebook_shows_it():
     for made in (_made(), _made(intensity=np.ones((2, 3), np.float32)), _empty()):
         figure = made.plot()
@@ -203,16 +187,6 @@ def test_figure_has_its_panels_and_a_notebook_shows_it():
         assert {"Depth", "Sigma, predicted", "Flags"} <= set(titles)
         assert ("Left view" in titles) == (made.intensity is not None)
         assert figure._repr_png_().startswith(b"\x89PNG")
-
-
-def test_depth_is_drawn_into_given_axes():
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    axes = figure.subplots(1, 2)
-    assert _made().plot(axes=axes[1]) is figure
-    assert not axes[0].images
-    assert axes[1].images
 
 
 def test_python_warns_as_the_command_line_does(plane):

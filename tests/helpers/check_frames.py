@@ -3,6 +3,7 @@
 import numpy as np
 
 import d3s
+from calibrations import calibration
 
 SHAPE = (240, 320)
 MARGIN = 20
@@ -16,22 +17,14 @@ def small_rig(**changes):
         "anchor_right_px": ((cols - 1) / 2, (rows - 1) / 2),
         "crop_rows_px": rows - 2 * MARGIN,
         "crop_cols_px": cols - 2 * MARGIN,
-        "rectify_scale": 1.0,
-        "rectify_angle_rad": 0.0,
-        "rectify_shift_y_px": 0.0,
         "frame_rows_px": rows,
         "frame_cols_px": 2 * cols,
         "noise_read": NOISE,
         "noise_gain": 0.0,
         "virtual_baselines_m": (3.84e-4,),
-        "a_cubic_m_px": (0.0, 0.0, 0.0, 0.0),
-        "b_cubic_m": (0.0, 0.0, 0.0, 0.0),
-        "provenance": d3s.Provenance(
-            residuals={}, input_sha256={}, created="2020-01-01T00:00:00+00:00", d3s_version="0"
-        ),
     }
-    calibration = d3s.Calibration(**{**values, **changes})
-    return d3s.Rig.paper_prototype().replace(name="small", calibration=calibration)
+    known = calibration(**{**values, **changes})
+    return d3s.Rig.paper_prototype().replace(name="small", calibration=known)
 
 
 def raw_of(scene, seed):

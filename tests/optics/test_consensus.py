@@ -22,19 +22,6 @@ def test_confidence_by_hand():
     assert consensus.confidence(0.7, [0.7, 0.7, 0.7]) == 1.0
 
 
-def test_confidence_has_a_meaning_in_metres_only():
-    in_metres = consensus.confidence(0.5, [0.6])
-    in_millimetres = consensus.confidence(500.0, [600.0])
-    assert in_metres == pytest.approx(1 / (1.1 * (1 + 1 / 3)))
-    assert in_millimetres < 0.02
-
-
-def test_near_candidates_agree_too_easily_in_depth_alone():
-    # A prediction of 0.2 m for a candidate of 0.1 m is twice wrong, and only 0.1 m off.
-    assert consensus.depth_only_confidence(0.1, [0.2]) > 0.9
-    assert consensus.confidence(0.1, [0.2]) < 0.2
-
-
 def test_consensus_needs_both_tolerances():
     def agrees(depth_m: float, vergence_dpt: float) -> bool:
         return bool(

@@ -37,14 +37,6 @@ def test_cues_add():
     assert info.defocus_share == pytest.approx(0.25)
 
 
-def test_empty_window_knows_nothing():
-    info = information.window_information(
-        0.0, 0.0, 1.0, alpha_px2_m=0.9, noise_sigma=0.01, **PROTOTYPE
-    )
-    assert information.depth_bound(info).total_m == np.inf
-    assert np.isnan(info.defocus_share)
-
-
 def _gaussian(lens):
     return lambda f, depth: psf.gaussian_otf(f, thin_lens.blur_sigma_px(depth, lens))
 
@@ -121,12 +113,6 @@ def test_far_out_of_focus_there_is_less_and_less_but_never_nan(left, right, dept
     assert 0 <= info.defocus_per_m2 < np.inf
 
 
-def test_lenses_that_focus_alike_know_depth_from_stereo_alone(left):
-    info = _expected(left, left, 1.2)
-    assert info.defocus_per_m2 == 0
-    assert info.stereo_per_m2 > 0
-
-
 def _pair(
     depth: float, noise: float, seed: int = 0, sigmas: tuple[float, float] = (1.2, 1.2), offset=0.0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -192,21 +178,6 @@ def test_bound_map_is_not_fooled_by_noise():
     assert np.median(noisy.defocus_m[inner] / clean.defocus_m[inner]) == pytest.approx(1, abs=0.05)
 
 
-def test_window_without_texture_has_no_negative_information():
-    rng = np.random.default_rng(0)
-    bound = information.depth_bound_map(*(0.01 * rng.normal(size=(2, 40, 60))), 1.3, **MAP)
-    assert not np.isnan(bound.total_m[:, 20:]).any()
-    assert np.isinf(bound.total_m[:, 20:]).any()
-
-
-def test_noise_may_be_a_map():
-    left, right = _pair(1.3, noise=0.0)
-    noise = np.where(np.arange(128) < 64, 0.01, 0.03) * np.ones((64, 1))
-    plain = information.depth_bound_map(left, right, 1.3, **MAP).total_m
-    bound = information.depth_bound_map(left, right, 1.3, **{**MAP, "noise_sigma": noise}).total_m
-    np.testing.assert_allclose(bound[20, [50, 100]], plain[20, [50, 100]] * [1, 3])
-
-
 def test_bound_map_is_nan_where_there_is_no_depth_or_no_second_view():
     left, right = _pair(1.3, noise=0.0)
     depth = np.full(left.shape, 1.3)
@@ -219,44 +190,3 @@ def test_bound_map_is_nan_where_there_is_no_depth_or_no_second_view():
     assert np.isnan(bound[:, :17]).all()  # 17.87 px of disparity: the right view starts later
     assert not np.isnan(bound[:10, 18:]).any()
     assert bound[0, -1] == np.inf  # too near the border for a derivative: it knows nothing
-
-
-def test_holes_in_the_depth_cost_their_own_pixels_only():
-    left, right = _pair(1.3, noise=0.0)
-    holes = np.random.default_rng(1).random(left.shape) < 0.1
-    dense = information.depth_bound_map(left, right, 1.3, **MAP).total_m
-    sparse = information.depth_bound_map(left, right, np.where(holes, np.nan, 1.3), **MAP).total_m
-    inner = np.s_[16:-16, 40:-16]
-    ratio = (sparse[inner] / dense[inner])[~holes[inner]]
-    # A tenth of the information is gone: 1 / sqrt(0.9) = 1.054.
-    assert np.median(ratio) == pytest.approx(1.054, abs=0.01)
-    assert ratio.max() < 1.2
-
-
-def test_hole_in_the_right_view_stays_where_it_is():
-    left, right = _pair(1.3, noise=0.0)
-    right[30, 60] = np.nan
-    bound = information.depth_bound_map(left, right, 1.3, **MAP).total_m
-    assert np.isfinite(bound[10:-10, 100:-10]).all()
-    assert np.isfinite(bound[30, 78])  # the rest of its window still knows something
-
-
-@pytest.mark.parametrize(("sigma", "excess", "tolerance"), [(0.0, 0.17, 0.02), (1.0, 0.0, 0.01)])
-def test_how_far_the_map_falls_short_near_the_limit_of_the_pixels(sigma, excess, tolerance):
-    """Natural texture at a whole-pixel disparity; the true energy is that of exact derivatives."""
-    rng = np.random.default_rng(3)
-    shape = (96, 192)
-    fy, fx = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None]
-    frequency = np.hypot(fx, fy)
-    fall = np.divide(1.0, frequency, out=np.zeros_like(frequency), where=frequency > 0)
-    spectrum = np.fft.rfft2(rng.normal(size=shape)) * fall * psf.gaussian_otf(frequency, sigma)
-    left = np.fft.irfft2(np.where(fx == 0.5, 0, spectrum), s=shape)
-    disparity = 20
-    bound = information.depth_bound_map(
-        left, np.roll(left, -disparity, axis=1), 23.232 / disparity, **{**MAP, "window_px": 61}
-    )
-    row, column = 48, 100
-    box = np.s_[row - 30 : row + 31, column - 30 : column + 31]
-    energy = (_derivatives(left)[0][box] ** 2).sum()
-    exact = np.sqrt(2) * 0.01 / np.sqrt(energy) / (disparity**2 / 23.232)
-    assert bound.stereo_m[row, column] / exact - 1 == pytest.approx(excess, abs=tolerance)

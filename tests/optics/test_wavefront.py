@@ -31,10 +31,6 @@ ALL = Aberrations(
 )
 
 
-def test_slope_of_a_wavefront_moves_light():
-    assert pixels_per_slope(LENS) == pytest.approx(0.0121 / (1e-3 * 2e-6))
-
-
 def test_rays_of_defocus_keep_their_place_in_the_pupil():
     rim = np.array([[1.0, 0.0], [0.0, 1.0]])
     shift = ray_shift_px(rim, Aberrations(blur_px=(3.0, 0.5, -1.0)), LENS)
@@ -65,13 +61,6 @@ def test_no_light_gets_further_than_its_reach():
     assert 0.6 * reach_px(ALL, LENS) < farthest < reach_px(ALL, LENS)
 
 
-def test_points_fill_the_pupil_evenly():
-    x, y = pupil_points(2000)
-    assert (np.mean(x**2), np.mean(y**2)) == pytest.approx((0.25, 0.25), rel=2e-3)
-    x, y = pupil_points(2000, gaussian_width=0.5)
-    assert (np.std(x), np.std(y)) == pytest.approx((0.5, 0.5), rel=2e-2)
-
-
 @pytest.mark.parametrize(("apart", "radius"), [(0.4, 1.0), (0.206, 1.109), (1.2, 1.5)])
 def test_overlap_of_two_openings(apart, radius):
     x, y = np.meshgrid(*[np.linspace(-1, 1, 2001)] * 2)
@@ -79,18 +68,6 @@ def test_overlap_of_two_openings(apart, radius):
     both = first & ((x - apart) ** 2 + y**2 <= radius**2)
     assert overlap_share(apart, radius) == pytest.approx(both.sum() / first.sum(), abs=1e-4)
     assert clip_distance(1 - float(overlap_share(apart, radius)), radius) == pytest.approx(apart)
-
-
-def test_openings_that_do_not_cut():
-    assert overlap_share(0.0) == pytest.approx(1)
-    assert overlap_share(0.1, 1.109) == pytest.approx(1)
-    assert overlap_share(2.5) == pytest.approx(0)
-    assert clip_distance(0.0) == 0
-
-
-def test_half_pixels_hold_the_frequencies_of_pixels():
-    cycles = np.fft.fftfreq(16, d=0.5)
-    assert np.array_equal(half_pixels_to_pixels(cycles), np.fft.fftfreq(8))
 
 
 @pytest.mark.parametrize("radius_px", [0.0, 1.5, 6.0])
@@ -110,3 +87,8 @@ def test_wave_optics_of_coma_has_its_centroid():
     )
     shift = -np.angle(found[0, 1]) * 256 / (2 * np.pi)
     assert shift == pytest.approx(-6.05e6 * 3e-7, rel=0.02)
+
+
+def test_half_pixels_hold_the_frequencies_of_pixels():
+    cycles = np.fft.fftfreq(16, d=0.5)
+    assert np.array_equal(half_pixels_to_pixels(cycles), np.fft.fftfreq(8))

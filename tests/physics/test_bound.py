@@ -118,21 +118,6 @@ def test_maximum_likelihood_reaches_the_bound(name):
     assert _spread_over_bound(window, 0.002, cues, count=600) == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("seed", [3, 4, 5])
-def test_maximum_likelihood_reaches_the_bound_closely(name, seed):
-    powers, depth, disk, cues = CASES[name]
-    window = Window(powers, depth, disk, seed=seed)
-    assert _spread_over_bound(window, 0.001, cues, count=3000) == pytest.approx(1, abs=0.05)
-
-
-def test_unequal_lenses_do_share_the_work():
-    """The joint case above tests the sum of both cues, not one cue."""
-    share = Window(UNEQUAL, 1.2, False, seed=2).information(0.002).defocus_share
-    assert 0.1 < share < 0.9
-
-
 def test_bound_map_is_reached_inside_a_larger_image():
     """Windows of noisy images, not periodic ones: one least-squares step for each window."""
     rng = np.random.default_rng(7)

@@ -83,13 +83,6 @@ def test_image_rate_follows_from_the_formation_model():
     assert sp.simplify(difference) == 0
 
 
-def test_without_the_blurs_magnification_the_rate_is_wrong():
-    sigma, closing = _plain(SIGMA), RATES["Z"] / VALUES["Z"]
-    terms = _general_terms() - sigma**2 * closing * IMAGE["L"]
-    difference = _wave_rate(Z * p / s0, SIGMA) - _relation(Z * p / s0, SIGMA, terms)
-    assert sp.simplify(difference) != 0
-
-
 def test_raw_image_rate_is_linear_in_inverse_depth_without_axial_motion():
     still = {RATES["Z"]: 0, RATES["A"]: 0}
     refocus = RATES["rho"] + RATES["s"] / VALUES["s"] ** 2

@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.textures import Texture
-from d3s.optics.psf import diffraction_otf, optical_cutoff
+from d3s.optics.psf import diffraction_otf
 from twin_tools import (
     PROTOTYPE,
     centroid_px,
@@ -70,21 +70,6 @@ def test_second_moment_of_a_point_is_that_of_the_thin_lens(depth_m, psf, camera)
     assert added == pytest.approx(radius**2 / 4, rel=0.01)
 
 
-def test_second_moment_that_defocus_adds_to_diffraction():
-    depth_m, lens, wavelength_m = 0.4, OPTICS.lens(0), 550e-9
-    scene = d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m))
-    wide = {"shape": (241, 461), "psf": "diffraction"}
-    blurred = d3s.simulate(scene, PROTOTYPE, **wide).left
-    # The same depth in focus: the whole moment is infinite, the difference within 100 px is not.
-    focused_rig = thin_rig(optical_power_left_dpt=1 / depth_m + 1 / 12.1e-3)
-    focused = d3s.simulate(scene, focused_rig, **wide).left
-    within = 100.0
-    added = second_moment_px2(blurred, within) - second_moment_px2(focused, within)
-    radius = float(OPTICS.blur_radius_px(depth_m, 0))
-    missing = 12 / (np.pi**2 * optical_cutoff(lens, wavelength_m) * within)
-    assert added == pytest.approx(radius**2 / 4 * (1 - missing), rel=0.01)
-
-
 @pytest.mark.parametrize("depth_m", [0.3, 0.81, 1.5])
 def test_spectrum_of_a_diffracted_view_is_that_of_the_lens(depth_m):
     scene = d3s.Plane(depth_m=depth_m, texture=dot_texture(PROTOTYPE, depth_m, size_px=0.8))
@@ -93,43 +78,6 @@ def test_spectrum_of_a_diffracted_view_is_that_of_the_lens(depth_m):
     frequency = np.fft.rfftfreq(256)[:64]
     expected = diffraction_otf(frequency, OPTICS.blur_radius_px(depth_m, 0), OPTICS.lens(0), 550e-9)
     np.testing.assert_allclose((blurred / sharp).real, expected, atol=4e-3)
-
-
-@pytest.mark.parametrize("psf", ["disk", "gaussian", "diffraction"])
-def test_light_is_conserved(psf):
-    scene = d3s.Plane(depth_m=0.5, texture=dot_texture(PROTOTYPE, 0.5))
-    pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(240, 420))
-    total = pair.all_in_focus.sum(dtype=float)
-    # Diffraction throws a tenth of a percent of it out of the frame.
-    tolerance = 3e-3 if psf == "diffraction" else 1e-4
-    for image in (pair.left, pair.right):
-        assert image.sum(dtype=float) == pytest.approx(total, rel=tolerance)
-
-
-def test_mean_brightness_stays_at_every_depth():
-    # Bright and dark in equal parts, far away and near: averaging a texture must not change it.
-    means = [
-        d3s.simulate(
-            d3s.Plane(depth_m=depth_m, texture="calibration"), PROTOTYPE, shape=(300, 300)
-        ).left.mean()
-        for depth_m in (0.3, 1.0, 3.0)
-    ]
-    assert np.ptp(means) < 0.06
-
-
-def test_view_is_sharp_in_focus_and_nowhere_else():
-    def detail(depth_m, camera):
-        pair = d3s.simulate(
-            d3s.Plane(depth_m=depth_m, texture=Texture(pattern="noise", scale=depth_m)),
-            PROTOTYPE,
-            shape=(200, 260),
-        )
-        return np.diff((pair.left, pair.right)[camera], axis=0).std()
-
-    for camera, focus_m in enumerate(OPTICS.focus_distances_m):
-        there = detail(focus_m, camera)
-        assert there > 1.1 * detail(0.75 * focus_m, camera)
-        assert there > 1.1 * detail(1.5 * focus_m, camera)
 
 
 @pytest.mark.parametrize("camera", [0, 1])
@@ -178,16 +126,6 @@ def _residual_px(pair, row, col, half=40):
     return np.sum(slope * (moved - pair.left[part])) / np.sum(slope**2)
 
 
-def test_far_plane_of_no_tilt_is_a_plane():
-    # Two ways through the code, and the same picture: texels to pixels by scaling or by projection.
-    straight = d3s.simulate(d3s.Plane(depth_m=0.6), PROTOTYPE, shape=(200, 260))
-    tilted = d3s.simulate(
-        d3s.TiltedPlane(depth_m=0.6, tilt_x_rad=1e-7), PROTOTYPE, shape=(200, 260)
-    )
-    for a, b in ((straight.left, tilted.left), (straight.right, tilted.right)):
-        assert np.sqrt(np.mean((a - b) ** 2)) < 0.02 * a.std()
-
-
 def test_object_shrinks_with_distance():
     # A pinhole sees at twice the distance every second pixel of what it saw before, averaged.
     rig = thin_rig(aperture_radius_m=0.0)
@@ -200,20 +138,6 @@ def test_object_shrinks_with_distance():
     assert np.corrcoef(halved.ravel(), far.ravel())[0, 1] > 0.98
     assert phase_shift_px(halved, far, 0, 0.25) == pytest.approx(0, abs=0.01)
     assert phase_shift_px(halved.T, far.T, 0, 0.25) == pytest.approx(0, abs=0.01)
-
-
-def test_texture_does_not_alias_far_away():
-    # Stripes of 0.2 mm, two a pixel at 2.4 m: grey, and no moiré.
-    stripes = np.tile(np.repeat([0.0, 1.0], 4), 400)[None].repeat(64, axis=0).astype(np.float32)
-    from d3s.lab.twin.textures import Photo
-
-    scene = d3s.Plane(depth_m=2.4, texture=Photo(image=stripes, width_m=400 * 0.4e-3))
-    rig = thin_rig(aperture_radius_m=0.0)
-    pair = d3s.simulate(scene, rig, shape=(100, 200))
-    assert pair.left.std() < 0.01
-    assert pair.left.mean() == pytest.approx(0.5, abs=0.01)
-    tilted = d3s.TiltedPlane(depth_m=2.4, tilt_x_rad=0.5, texture=scene.texture)
-    assert d3s.simulate(tilted, rig, shape=(100, 200)).left.std() < 0.02
 
 
 @pytest.mark.parametrize("tilt_rad", [0.0, 0.9, 1.1, 1.3])
@@ -233,15 +157,6 @@ def test_stripes_on_a_tilted_plane(tilt_rad, cycles_px, lowest, highest):
     assert lowest <= np.sqrt(2) * view.std() / 0.45 <= highest
 
 
-@pytest.mark.parametrize("pattern", ["noise_white", "leaves"])
-def test_detail_does_not_jump_along_a_steep_plane(pattern):
-    # 0.72 to 1.2 m, so that the raster changes on the way.
-    scene = d3s.TiltedPlane(depth_m=0.9, tilt_y_rad=-1.29, texture=pattern)
-    view = d3s.simulate(scene, thin_rig(aperture_radius_m=0.0), shape=(900, 400)).left
-    detail = np.array([np.diff(view[row : row + 60], axis=0).std() for row in range(0, 840, 60)])
-    assert np.abs(np.diff(np.log(detail))).max() < 0.1
-
-
 def test_no_grey_comes_in_from_the_border():
     # A nearly black wall, tilted so that its blur has many slices.
     dark = 0.1 + 1e-3 * np.random.default_rng(0).random((64, 64))
@@ -249,3 +164,14 @@ def test_no_grey_comes_in_from_the_border():
         scene = d3s.TiltedPlane(depth_m=0.4, tilt_x_rad=1.3, texture=dark)
         view = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(160, 240)).left
         np.testing.assert_allclose(view, 0.1005, atol=1e-3)
+
+
+@pytest.mark.parametrize("psf", ["disk", "gaussian", "diffraction"])
+def test_light_is_conserved(psf):
+    scene = d3s.Plane(depth_m=0.5, texture=dot_texture(PROTOTYPE, 0.5))
+    pair = d3s.simulate(scene, PROTOTYPE, psf=psf, shape=(240, 420))
+    total = pair.all_in_focus.sum(dtype=float)
+    # Diffraction throws a tenth of a percent of it out of the frame.
+    tolerance = 3e-3 if psf == "diffraction" else 1e-4
+    for image in (pair.left, pair.right):
+        assert image.sum(dtype=float) == pytest.approx(total, rel=tolerance)

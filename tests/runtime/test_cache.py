@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numba
@@ -35,16 +34,10 @@ def writable(monkeypatch, tmp_path):
     cache._folders.cache_clear()
 
 
-def test_beside_the_source_if_that_can_be_written(writable, monkeypatch):
+def test_beside_the_source_if_that_can_be_written(writable):
     writable.append(PACKAGE)
     found = cache._folders(SOURCE.parent, "")
     assert found == (SOURCE.parent / "__pycache__", (), Keeping.KEPT)
-
-
-def test_folder_of_the_user_comes_first(writable, tmp_path):
-    writable += [PACKAGE, tmp_path]
-    found = cache._folders(SOURCE.parent, str(tmp_path))
-    assert found.writable == tmp_path / PLACE
 
 
 def test_home_of_the_user_if_the_installation_is_read_only(writable, tmp_path, monkeypatch):
@@ -149,19 +142,6 @@ def test_processes_that_start_together_compile_once(tmp_path):
     together = [_started(tmp_path, False) for _ in range(3)]
     told = [_told(one)[:2] for one in together]
     assert sorted(told) == [(0, 1), (1, 0), (1, 0)]
-
-
-def test_lock_of_a_loop_is_waited_for(tmp_path):
-    first, second = (cache._Lock(tmp_path, test_private_folder_is_our_own) for _ in range(2))
-    first.take()
-    waiting = threading.Thread(target=second.take)
-    waiting.start()
-    waiting.join(0.3)
-    assert waiting.is_alive()
-    first.release()
-    waiting.join(30)
-    assert not waiting.is_alive()
-    second.release()
 
 
 def test_lock_is_not_waited_for_without_end(tmp_path, monkeypatch):

@@ -74,39 +74,6 @@ def test_a_constant_imported_by_a_kernel_takes_effect_when_edited(copy):
     assert _call(copy) == [63, 1, 0]
 
 
-def test_an_edit_that_a_kernel_cannot_see_costs_no_compilation(copy):
-    assert _call(copy) == [42, 0, 1]
-    (copy / "elsewhere.py").write_text("ANSWER = 7\n")
-    assert _call(copy) == [42, 1, 0]
-
-
-@pytest.mark.slow
-def test_a_constant_of_the_estimator_takes_effect_when_edited(tmp_path):
-    root = tmp_path / "d3s"
-    shutil.copytree(SOURCE, root)  # with what was compiled already
-    call = """
-import d3s
-rig = d3s.Rig.paper_prototype()
-pair = d3s.simulate(d3s.Plane(depth_m=1.0), rig, noise=0.01, shape=(120, 300))
-print(d3s.estimate(pair.left, pair.right, rig).density)
-"""
-    command = [sys.executable, "-c", call]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    densities = []
-    for edit in (None, "FLAT = 1e9"):
-        if edit is not None:
-            file = root / "estimate" / "joint" / "types.py"
-            text, count = re.subn(r"^FLAT = .*$", edit, file.read_text(), flags=re.MULTILINE)
-            assert count == 1
-            file.write_text(text)
-        done = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        densities.append(float(done.stdout))
-    assert densities[0] > 0.5
-    assert densities[1] == 0
-
-
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_are_found_as_python_finds_them(module):
     """The quick scan of a source text against Python's own parser."""
@@ -144,12 +111,6 @@ def test_borrowed_arrays_stay_with_their_owner():
     assert [total(pair) for _ in range(100)] == [20.0] * 100
     assert [sys.getrefcount(one) for one in pair] == before
     assert pair.one.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_functions_outside_of_the_package_keep_the_key_of_numba():
-    assert compiling.source_file("numpy.linalg") is None
-    assert compiling.source_file("__main__") is None
-    assert compiling.source_file("d3s") == SOURCE / "__init__.py"
 
 
 def test_every_kernel_has_the_key_of_its_module():

@@ -1,7 +1,6 @@
 """The digest of the package: another one after any edit of a source file."""
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,7 @@ from d3s.runtime.digest import _digest, package_digest
 SOURCE = Path(d3s.__file__).parent
 
 
-def test_it_is_that_of_the_installed_files_and_fast():
-    times_s = []
-    for _ in range(5):
-        started = time.process_time()
-        assert _digest(SOURCE) == package_digest()
-        times_s.append(time.process_time() - started)
-    assert min(times_s) < 0.02
-
-
-@pytest.mark.parametrize(
-    "edited", ["optics/thin_lens.py", "estimate/joint/plan.py", "lab/evaluate/tuned_rig.toml"]
-)
+@pytest.mark.parametrize("edited", ["estimate/joint/plan.py", "lab/evaluate/tuned_rig.toml"])
 def test_any_edit_in_any_package_changes_it(tmp_path, edited):
     copy = tmp_path / "d3s"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,15 +12,6 @@ from d3s.errors import InputError
 from d3s.runtime.parallel import beside_others, run_over_rows, run_together, thread_count
 
 
-def test_as_many_threads_as_cores_unless_told(monkeypatch):
-    monkeypatch.delenv("D3S_THREADS", raising=False)
-    cores = thread_count()
-    assert 1 <= cores <= os.cpu_count()
-    for empty in ("", "  "):
-        monkeypatch.setenv("D3S_THREADS", empty)
-        assert thread_count() == cores
-
-
 @pytest.mark.parametrize(("text", "count"), [("1", 1), (" 3 ", 3), ("1024", 1024), ("007", 7)])
 def test_as_many_threads_as_told(monkeypatch, text, count):
     monkeypatch.setenv("D3S_THREADS", text)
@@ -53,19 +44,6 @@ def test_each_row_is_done_once(monkeypatch, threads, rows):
     assert not bands or (min(lengths) >= 1 and max(lengths) - min(lengths) <= 1)
 
 
-@pytest.mark.parametrize(("size", "shared"), [(10, 1), (10_000, 2)])
-def test_little_work_is_not_shared_out(monkeypatch, size, shared):
-    monkeypatch.setenv("D3S_THREADS", "2")
-    monkeypatch.setattr("d3s.runtime.parallel._WORTH_SHARING_BYTES", 8_000)
-    bands = []
-
-    def kernel(start, stop, *_):
-        bands.append((start, stop))
-
-    run_over_rows(kernel, 100, np.zeros(size // 2), 1, np.zeros(size // 2))
-    assert len(bands) == shared
-
-
 @pytest.mark.parametrize("threads", ["1", "2", "9"])
 def test_results_come_in_the_order_of_the_works(monkeypatch, threads):
     monkeypatch.setenv("D3S_THREADS", threads)
@@ -78,11 +56,6 @@ def test_works_are_done_at_the_same_time(monkeypatch):
     monkeypatch.setenv("D3S_THREADS", "3")
     barrier = threading.Barrier(3, timeout=20)  # one after the other, they would wait for ever
     assert sorted(run_together(*[barrier.wait] * 3)) == [0, 1, 2]
-
-
-def test_one_thread_is_the_caller_itself(monkeypatch):
-    monkeypatch.setenv("D3S_THREADS", "1")
-    assert run_together(*[threading.get_ident] * 3) == [threading.get_ident()] * 3
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
@@ -117,38 +90,6 @@ def test_no_work_goes_on_after_an_error(monkeypatch):
     with pytest.raises(KeyError):
         run_together(fail, slow)
     assert done.is_set()
-
-
-def test_error_in_a_band_reaches_the_caller(monkeypatch):
-    monkeypatch.setenv("D3S_THREADS", "4")
-
-    def kernel(start, stop):
-        if start <= 60 < stop:
-            raise ZeroDivisionError("row 60")
-
-    with pytest.raises(ZeroDivisionError, match="row 60"):
-        run_over_rows(kernel, 100)
-
-
-def test_calls_within_calls_from_several_threads(monkeypatch):
-    monkeypatch.setenv("D3S_THREADS", "3")
-    results = {}
-
-    def inner(start, stop, out):
-        out[start:stop] += 1
-
-    def caller(name):
-        images = np.zeros((5, 31, 4))
-        run_together(*(lambda image=image: run_over_rows(inner, 31, image) for image in images))
-        results[name] = images
-
-    callers = [threading.Thread(target=caller, args=(name,), daemon=True) for name in range(8)]
-    for one in callers:
-        one.start()
-    for one in callers:
-        one.join(timeout=30)
-    assert sorted(results) == list(range(8))
-    assert all((images == 1).all() for images in results.values())
 
 
 NESTED = """

@@ -1,8 +1,6 @@
 """Memory that is kept: arrays apart from each other, given back whole, never lent twice."""
 
-import multiprocessing
 import threading
-from contextlib import ExitStack
 from itertools import pairwise
 
 import numpy as np
@@ -46,21 +44,6 @@ def test_arrays_lie_apart_from_each_other(wanted):
     assert all(before[1] <= after[0] for before, after in pairwise(ends))
 
 
-def test_single_precision_unless_told_otherwise():
-    assert Scratch().empty((3, 4)).dtype == np.float32
-
-
-def test_arrays_larger_than_a_block():
-    memory = Scratch()
-    small = memory.empty((10,), np.uint8)
-    large = memory.empty((40_000_000,), np.uint8)
-    behind = memory.empty((10,), np.uint8)
-    small[:], large[:], behind[:] = 1, 2, 3
-    assert (small == 1).all()
-    assert (large == 2).all()
-    assert memory.size_bytes >= 40_000_020
-
-
 def test_part_gives_back():
     memory = Scratch()
     before = memory.empty((5,))
@@ -73,47 +56,6 @@ def test_part_gives_back():
     after = memory.empty((1000, 30))
     assert _ends(after) == _ends(inner)
     assert not np.shares_memory(before, after)
-
-
-def test_part_gives_back_after_an_error():
-    memory, found = Scratch(), []
-
-    def fail() -> None:
-        with memory.part():
-            found.append(memory.empty((9,)))
-            raise RuntimeError("on purpose")
-
-    with pytest.raises(RuntimeError, match="on purpose"):
-        fail()
-    assert _ends(memory.empty((9,))) == _ends(found[0])
-
-
-def test_the_same_arrays_need_no_more_memory():
-    memory = Scratch()
-    sizes = set()
-    for _ in range(20):
-        with memory.part():
-            for size in (100, 9_000_000, 5_000_000, 20_000_000, 3):
-                memory.empty((size,))
-        sizes.add(memory.size_bytes)
-    assert len(sizes) == 1
-
-
-def test_memory_is_kept_for_the_next_call():
-    with borrow_scratch() as memory:
-        first = _ends(memory.empty((100, 100)))
-    with borrow_scratch() as again:
-        assert again is memory
-        assert _ends(again.empty((100, 100))) == first
-
-
-def test_callers_at_the_same_time_have_their_own():
-    with borrow_scratch() as one, borrow_scratch() as other, borrow_scratch() as third:
-        assert len({id(one), id(other), id(third)}) == 3
-        arrays = [memory.empty((50,)) for memory in (one, other, third)]
-    ends = sorted(_ends(array) for array in arrays)
-    assert ends[0][1] <= ends[1][0]
-    assert ends[1][1] <= ends[2][0]
 
 
 def test_threads_never_share():
@@ -136,14 +78,6 @@ def test_threads_never_share():
     assert not wrong
 
 
-def test_no_more_than_two_wait():
-    with ExitStack() as stack:
-        many = [stack.enter_context(borrow_scratch()) for _ in range(6)]
-    with ExitStack() as stack:
-        again = [stack.enter_context(borrow_scratch()) for _ in range(6)]
-    assert len({id(memory) for memory in many} & {id(memory) for memory in again}) == 2
-
-
 def test_memory_of_a_failed_call_is_not_used_again():
     # A thread that nobody waited for may still write to it.
     borrowed = []
@@ -157,46 +91,3 @@ def test_memory_of_a_failed_call_is_not_used_again():
         fail()
     with borrow_scratch() as again:
         assert again is not borrowed[0]
-
-
-def test_release_forgets_what_is_kept():
-    with borrow_scratch() as memory:
-        memory.empty((9,))
-    release_scratch()
-    with borrow_scratch() as again:
-        assert again is not memory
-        assert again.size_bytes == 0
-
-
-def test_release_leaves_what_is_in_use():
-    with borrow_scratch() as memory:
-        array = memory.empty((9,))
-        array[:] = 5
-        release_scratch()
-        with borrow_scratch() as other:
-            assert other is not memory
-            other.empty((9,))[:] = 7
-        assert (array == 5).all()
-    with borrow_scratch() as again:
-        assert again is not memory  # what is released while in use is not kept afterwards
-
-
-def _child(results) -> None:
-    with borrow_scratch() as memory:
-        before = memory.size_bytes
-        memory.empty((9,))[:] = 1
-        results.put(before)
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
-def test_a_child_starts_with_nothing():
-    with borrow_scratch() as memory:
-        memory.empty((9,))
-    context = multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
-    child = context.Process(target=_child, args=(results,))
-    child.start()
-    child.join(timeout=60)
-    assert child.exitcode == 0
-    assert results.get() == 0

@@ -8,19 +8,15 @@ from scipy.special import j1
 
 import d3s
 from d3s.estimate.consensus.lenses import (
-    GRID_PX,
     _blur_factors,
-    correction_grids,
     corrections,
-    grid_places,
 )
 from d3s.estimate.consensus.method import estimate_consensus
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.lens_field import COMA_GAIN, lens_field
 from d3s.lab.evaluate.cameras import TUNED_RIG
 from d3s.rig import LensMaps
-from d3s.rig.calibration import LEAST_SIGMA_PX
-from lens_pairs import ACHROMAT, lens_pair
+from lens_pairs import lens_pair
 
 TUNED = d3s.Rig.load(TUNED_RIG)
 CURVED = LensMaps(
@@ -108,18 +104,6 @@ def test_fine_detail_is_shifted_less_by_coma_than_coarse_detail():
     assert medium == pytest.approx(0.3 * (1 - share), rel=1e-6)
 
 
-def test_a_grid_is_close_to_its_maps_between_its_places():
-    field = lens_field(_rig(CURVED), (70, 300))
-    grid = correction_grids(field, np.array([0.7]), 1.0)[0]
-    x, y = grid_places(field)
-    assert grid.shape == (4, y.size, x.size)
-    assert (x.size - 1) * GRID_PX >= 299
-    middle = 0.5 * (x[1:] + x[:-1])
-    between = 0.5 * (grid[:, :, 1:] + grid[:, :, :-1])
-    # Curvature of a lens whose field is a quarter of the prototype's: there it is 16 times less.
-    np.testing.assert_allclose(between, corrections(field, middle, y, 0.7, 1.0), atol=0.05)
-
-
 def test_disparity_that_lenses_add_is_taken_out():
     optics = TUNED.optics.replace(disparity_offset_px=0.3)
     scene = d3s.Plane(depth_m=0.8, texture="leaves")
@@ -135,32 +119,3 @@ def test_disparity_that_lenses_add_is_taken_out():
     known, unknown, corrected = medians
     assert abs(unknown - known) > 0.005
     assert abs(corrected - known) < 0.003
-
-
-def test_sigma_has_the_disparity_that_maps_leave(plane):
-    pair = plane(0.8, shape=(60, 160))
-    rigs = [TUNED, _rig(LensMaps(field_radius_px=100.0, disparity_sigma_px=0.2))]
-    without, found = (
-        d3s.estimate(pair.left, pair.right, rig, method="consensus", options=OPTIONS)
-        for rig in rigs
-    )
-    per_px = without.depth_m**2 / (TUNED.optics.focal_length_px * TUNED.optics.baseline_m)
-    np.testing.assert_allclose(found.sigma_m, np.hypot(without.sigma_m, 0.2 * per_px), rtol=1e-4)
-    edge = _rig(LensMaps(field_radius_px=100.0, edge_sigma_px=0.3, scale_sigma=0.01))
-    found = d3s.estimate(pair.left, pair.right, edge, method="consensus", options=OPTIONS)
-    y, x = np.mgrid[:60, :160] - np.array([29.5, 79.5])[:, None, None]
-    off_axis = 0.3 * (x**2 + y**2) / 100**2 * per_px
-    parts = without.sigma_m, off_axis, 0.01 * without.depth_m, LEAST_SIGMA_PX * per_px
-    expected = np.sqrt(sum(part**2 for part in parts))
-    np.testing.assert_allclose(found.sigma_m, expected, rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_known_lenses_mend_depths_beside_the_axis():
-    views = lens_pair(1.5, texture="leaves", shape=(200, 1802))
-    options = d3s.ConsensusOptions(candidates=240, min_confidence=0.8)
-    errors = []
-    for rig in (TUNED, _rig(ACHROMAT)):
-        found = d3s.estimate(*views, rig, method="consensus", options=options)
-        errors.append(np.nanmean(np.abs(found.depth_m - 1.5)[50:-50, 1250:1450]))
-    assert errors[1] < 0.6 * errors[0]

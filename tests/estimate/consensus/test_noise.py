@@ -39,13 +39,6 @@ def test_noise_is_that_of_the_sensor_at_the_light_of_the_views():
     assert removed_noise(TUNED, grey, 0.0) == 0
 
 
-def test_noise_is_measured_if_that_of_the_sensor_is_not_known():
-    rng = np.random.default_rng(0)
-    pair = tuple(rng.normal(0.5, 0.01, (2, 100, 100)).astype(np.float32))
-    rig = without_noise(noise_read=None, noise_gain=None)
-    assert removed_noise(rig, pair, 0.0) == pytest.approx(2e-4, rel=0.1)
-
-
 def test_compiled_matches_reference():
     pair = views(0.8, NOISE)
     options = OPTIONS.replace(candidates=40, window_px=11, prefilter_sigma_px=1.0)
@@ -72,11 +65,3 @@ def test_noise_no_longer_brings_walls_nearer():
     )
     assert nearer_m > 0.03
     assert abs(rest_m) < 0.3 * nearer_m
-
-
-def test_views_of_noise_alone_have_no_depth():
-    rng = np.random.default_rng(0)
-    pair = rng.normal(0.5, NOISE, (2, 70, 220)).astype(np.float32)
-    found = estimate_consensus(*pair, without_noise(), OPTIONS.replace(min_confidence=0.8))
-    assert np.isfinite(found.sigma_m[found.valid]).all()
-    assert (found.sigma_m[found.valid] > 0).all()

@@ -30,12 +30,6 @@ def test_shift_is_found(rows, disparity):
     np.testing.assert_allclose(found.contrast[found.is_sure], 0, atol=0.02)
 
 
-def test_gain_is_a_contrast():
-    texture = _texture()
-    found = match_blocks(_cut(texture), np.float32(0.5) * _cut(texture, cols=-20) + 3)
-    np.testing.assert_allclose(found.contrast[found.is_sure], np.log(2), atol=0.01)
-
-
 def test_noise_and_unlike_views_are_not_matched():
     rng = np.random.default_rng(1)
     noise = rng.standard_normal((2, *SHAPE)).astype(np.float32)

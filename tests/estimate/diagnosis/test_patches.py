@@ -6,7 +6,7 @@ import pytest
 import d3s
 from d3s.estimate.diagnosis import patches
 from d3s.estimate.diagnosis.grain import noise_grain
-from d3s.estimate.diagnosis.light import Value, compare, robust_fit
+from d3s.estimate.diagnosis.light import Value, compare
 from d3s.estimate.diagnosis.patches import LAGS, Measure, Patches, matched_patches
 from d3s.estimate.lens_field import lens_field
 from lens_pairs import lens_pair, lens_rig
@@ -81,17 +81,6 @@ def test_known_lenses_are_no_difference_of_contrast():
     assert abs(known.value) < 0.01
 
 
-def test_same_bytes_for_any_number_of_threads(monkeypatch):
-    left, right = (np.tile(view, (3, 3)) for view in _views())
-    depth = np.tile(_depth(), (3, 3))
-
-    def run(threads: int) -> bytes:
-        monkeypatch.setenv("D3S_THREADS", str(threads))
-        return b"".join(part.tobytes() for part in matched_patches(left, right, depth, RIG.optics))
-
-    assert run(1) == run(2) == run(3)
-
-
 def test_missing_pixels_steps_and_empty_maps_have_no_patches():
     left, right = _views()
     whole = matched_patches(left, right, _depth(), RIG.optics)
@@ -137,20 +126,6 @@ def test_what_differs_is_measured_and_nothing_else(faults):
     for name, value in found._asdict().items():
         assert value.value == pytest.approx(faults.get(name, 0.0), abs=5 * value.sigma + 0.01), name
         assert value.sigma < 0.02
-
-
-def test_regression_of_nothing_is_none():
-    assert robust_fit(np.zeros((50, 2)), np.zeros(50)) is None
-    constant = _made()
-    flat = constant._replace(left=np.ones((400, 4)), right=np.ones((400, 4)))
-    found = compare(flat)
-    assert found is None or not any(one.exceeds(0.001, 3) for one in found)
-
-
-def test_value_exceeds_a_limit_and_its_error():
-    assert Value(-0.5, 0.05).exceeds(0.3, 6)
-    assert not Value(0.5, 0.1).exceeds(0.3, 6)
-    assert not Value(0.2, 0.0).exceeds(0.3, 6)
 
 
 def _grain(smoothing: float, texture: float = 0.0) -> Value | None:

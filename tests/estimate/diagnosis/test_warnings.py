@@ -24,13 +24,6 @@ def pair() -> d3s.Pair:
     return d3s.simulate(d3s.Plane(depth_m=1.2, texture="bark"), RIG, noise=0.01, shape=SHAPE)
 
 
-@pytest.mark.parametrize(("depth_m", "texture"), [(0.5, "gravel"), (1.2, "bark"), (2.0, "grass")])
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-def test_good_pairs_have_no_warning(plane, depth_m, texture, noise):
-    good = plane(depth_m, texture, noise=noise, shape=SHAPE)
-    assert _causes(good.left, good.right) == set()
-
-
 def _blurred(view):
     """Smooth by 1/4, 1/2, 1/4 along rows and columns, as denoising does."""
     for axis in (0, 1):
@@ -91,16 +84,6 @@ def test_wrong_offset_is_named(pair):
 
 def test_empty_for_lack_of_precision_is_said(pair):
     assert _causes(pair.left, pair.right, min_confidence=1.0) == {Cause.UNCERTAIN}
-
-
-def test_rows_say_how_many_pixels(pair):
-    (words,) = d3s.estimate(pair.left, np.roll(pair.right, 4, 0), RIG).warnings
-    assert "the right view lie 4.0 px below" in words
-
-
-def test_other_methods_name_swapped_views(pair):
-    found = d3s.estimate(pair.right, pair.left, RIG, method="bm")
-    assert any(words.startswith(Cause.SWAPPED) for words in found.warnings)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 300), (300, 1), (5, 7), (40, 100), (30, 81)])

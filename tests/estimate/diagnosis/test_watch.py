@@ -36,11 +36,6 @@ def watched(depth_map, frames, seed=0):
     return watch.drift()
 
 
-def test_estimate_compares_the_views(depth_map):
-    assert depth_map.comparison is not None
-    assert abs(depth_map.comparison.rows_px.value) < 0.1
-
-
 def test_good_frames_give_no_alarm(depth_map):
     assert all(watched(depth_map, [{}] * 20, seed) is None for seed in range(30))
 
@@ -70,19 +65,6 @@ def test_drift_from_the_first_frame_on(depth_map):
 def test_one_bad_frame_is_no_drift(depth_map):
     assert watched(depth_map, [{}] * 5 + [{"rows_px": 3.0}] + [{}] * 5) is None
     assert watched(depth_map, [{"rows_px": 1.0}] * 3) is None  # too few
-
-
-def test_pinhole_pairs_are_not_watched(depth_map):
-    pinhole = d3s.Rig.from_pinhole(focal_length_px=1000.0, baseline_m=0.1)
-    frames = [{"rows_px": 1.0}] * 6
-    assert watched(replace(depth_map, rig=pinhole), frames) is None
-
-
-def test_aged_rig_holds_more(depth_map):
-    frames = [{"rows_y_px": 0.15}] * 8
-    assert watched(depth_map, frames) is not None
-    aged = replace(depth_map, options=d3s.JointOptions(calibration_age_days=1000))
-    assert watched(aged, frames) is None
 
 
 def test_roll_of_one_frame_is_warned_of():

@@ -36,15 +36,6 @@ def test_without_a_noise_model_noise_is_as_measured(known):
     assert _with_calibrated(noise, view, view, (view, view), known) is noise
 
 
-def test_views_that_tell_nothing_of_their_unit_leave_the_noise_alone():
-    known = calibration(noise_read=0.02, noise_gain=1e-3)
-    noise = np.full((8, 9), 0.1, np.float32)
-    for value in (0.5, np.nan):
-        left = np.full((8, 9), value, np.float32)
-        views = (np.zeros_like(left),) * 2
-        assert _with_calibrated(noise, left, views[0], views, known) is noise
-
-
 def test_sigma_of_resampled_views_is_true_with_the_noise_of_the_sensor():
     layout = RawLayout(rows_px=400, cols_px=2400, field_radius_px=420)
     scene = d3s.Plane(depth_m=1.2, texture="leaves")

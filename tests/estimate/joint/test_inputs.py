@@ -1,7 +1,5 @@
 """What people pass to the joint method, and scenes that hold no depth."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,8 +7,7 @@ from hypothesis import strategies as st
 
 import d3s
 from d3s.errors import D3SError, InputError
-from d3s.estimate.diagnosis import Cause
-from d3s.estimate.flags import Flag
+from d3s.estimate.flags import Flag, share_of_each
 from d3s.estimate.joint.plan import make_plan
 
 RIG = d3s.Rig.paper_prototype()
@@ -26,7 +23,7 @@ def _flat(value: float, noise: float = 0.0, seed: int = 0, shape=SHAPE) -> np.nd
 # Scenes without information -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [0.0, 0.5, 1.0, -3.0, 1e30, 65535])
+@pytest.mark.parametrize("value", [0.0, -3.0, 1e30])
 def test_constant_views_have_no_depth(assert_explained, value):
     found = d3s.estimate(_flat(value), _flat(value), RIG)
     assert_explained(found)
@@ -35,20 +32,10 @@ def test_constant_views_have_no_depth(assert_explained, value):
     assert (found.confidence < 1e-4).all()
 
 
-@pytest.mark.parametrize("noise", [0.001, 0.01, 0.05])
-def test_a_blank_wall_has_no_depth(noise):
-    found = d3s.estimate(_flat(0.4, noise, 1), _flat(0.4, noise, 2), RIG)
-    assert found.density < 0.001
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("cap", [_flat(0.0), _flat(0.3), _flat(0.02, 0.01, 5), _flat(0.0) * np.nan])
-def test_a_capped_lens_has_no_depth(plane, assert_explained, side, cap):
-    pair = plane(0.8)
-    views = (cap, pair.right) if side == "left" else (pair.left, cap)
-    found = d3s.estimate(*views, RIG)
-    assert_explained(found)
-    assert not found.valid.any()
+def test_a_blank_wall_has_no_depth():
+    found = d3s.estimate(_flat(0.4, 0.01, 1), _flat(0.4, 0.01, 2), RIG)
+    assert found.density == 0
+    assert share_of_each(found.flags)["LOW_TEXTURE"] > 0.95
 
 
 def test_views_of_nothing_but_nan(assert_explained):
@@ -101,15 +88,6 @@ def test_noise_of_either_view_counts(plane):
         assert 0.58 < (error < found.sigma_m[found.valid]).mean() < 0.8
 
 
-def test_unequal_contrast_is_told(plane):
-    pair = plane(1.0, "bark")
-    assert d3s.estimate(pair.left, pair.right, RIG).warnings == ()
-    (warning,) = d3s.estimate(pair.left, 0.9 * pair.right, RIG).warnings
-    assert warning.startswith(Cause.CONTRAST)
-    (ratio,) = re.findall(r"the left view has ([\d.]+) times", warning)
-    assert float(ratio) == pytest.approx(1 / 0.9, abs=0.01)
-
-
 def test_pedestals_faults_and_masks(plane):
     pair = plane(1.0, "bark")
     plain = d3s.estimate(pair.left, pair.right, RIG)
@@ -124,23 +102,6 @@ def test_pedestals_faults_and_masks(plane):
     masked = np.ma.masked_array(pair.left, mask=np.zeros(pair.left.shape, dtype=bool))
     masked[:, :200] = np.ma.masked
     assert ((d3s.estimate(masked, pair.right, RIG).flags[:, :200] & Flag.INVALID_INPUT) != 0).all()
-
-
-@pytest.mark.parametrize("limit", [0.0, 1.0])
-def test_clipped_patch(plane, assert_explained, limit):
-    pair = plane(0.8, shape=(160, 340))
-    left, right = pair.left.copy(), pair.right.copy()
-    disparity = round(float(RIG.optics.disparity_px(0.8)))
-    left[60:100, 150:200] = limit
-    right[60:100, 150 - disparity : 200 - disparity] = limit
-    clean = d3s.estimate(pair.left, pair.right, RIG)
-    found = d3s.estimate(left, right, RIG)
-    assert_explained(found)
-    assert ((found.flags[60:100, 150:200] & Flag.SATURATED) != 0).all()
-    rest = np.ones(left.shape, dtype=bool)
-    rest[:, 100:250] = False
-    assert (found.valid != clean.valid)[rest].mean() < 0.005
-    assert np.nanmean(np.abs(found.depth_m - 0.8)) < 0.002
 
 
 # Holes --------------------------------------------------------------------------------------------
@@ -179,36 +140,6 @@ def test_one_hole_touches_only_its_window(plane, assert_explained, side, value):
     assert (gap[both & beyond] / clean.sigma_m[both & beyond]).max() < 0.02
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_one_hole_in_views_of_full_size_touches_only_its_window(plane, side):
-    # With cells of one pixel: half the smallest window, three sigma of the Gaussian, and a pixel
-    # of disparity.
-    pair = plane(1.0, "bark")
-    disparity = round(float(RIG.optics.disparity_px(1.0)))
-    left, right = pair.left.copy(), pair.right.copy()
-    if side == "left":
-        left[60, 150] = np.nan
-    else:
-        right[60, 150 - disparity] = np.nan
-    told = {"search_scale": 1, "depth_range_m": (0.8, 1.3)}
-    found = d3s.estimate(left, right, RIG, options=told)
-    row, col = np.indices(SHAPE)
-    far = np.maximum(abs(row - 60), abs(col - 150))
-    holed = (found.flags & Flag.INVALID_INPUT) != 0
-    assert far[holed].max() <= WINDOWS_PX[0] // 2 + 3 + 1
-    assert holed[far <= WINDOWS_PX[0] // 2].all()
-
-
-def test_many_holes(plane, assert_explained):
-    pair = plane(1.0)
-    left = pair.left.copy()
-    left[::40, ::40] = np.nan
-    found = d3s.estimate(left, pair.right, RIG)
-    assert_explained(found)
-    if found.valid.any():
-        assert np.nanmean(np.abs(found.depth_m - 1.0)) < 0.01
-
-
 # Chance -------------------------------------------------------------------------------------------
 
 
@@ -222,35 +153,19 @@ def _noise_views(kind: str, seed: int, shape: tuple[int, int]) -> list[np.ndarra
     return views
 
 
-@pytest.mark.parametrize("candidates", [None, 50, 150, 400])
-@pytest.mark.parametrize("kind", ["white", "2", "5"])
+@pytest.mark.parametrize("candidates", [None, 50, 400])
+@pytest.mark.parametrize("kind", ["white", "1", "3", "8"])
 def test_chance_does_not_pass(kind, candidates):
     views = _noise_views(kind, 7, (200, 420))
     found = d3s.estimate(*views, RIG, options={"candidates": candidates})
     assert found.density < 0.001
 
 
-@pytest.mark.parametrize("kind", ["white", "2", "5", "8"])
+@pytest.mark.parametrize("kind", ["white", "2", "8"])
 def test_chance_does_not_pass_without_lenses(kind):
     rig = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.05)
     found = [d3s.estimate(*_noise_views(kind, seed, (240, 460)), rig) for seed in (7, 8)]
     assert max(one.density for one in found) < 0.001
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("candidates", [50, 100, 200, 400])
-def test_chance_does_not_pass_whatever_the_number_of_candidates(candidates):
-    passed = [
-        d3s.estimate(*_noise_views(kind, seed, (300, 600)), RIG, options={"candidates": candidates})
-        for kind in ("white", "1", "3", "8")
-        for seed in range(5)
-    ]
-    assert max(found.density for found in passed) < 0.001
-
-
-def test_unrelated_views_have_no_depth(plane):
-    left, right = plane(0.8, "gravel").left, plane(0.8, "bark").right
-    assert d3s.estimate(left, right, RIG).density < 0.001
 
 
 # Arrays -------------------------------------------------------------------------------------------
@@ -332,7 +247,9 @@ def _result(views: list[np.ndarray]) -> d3s.DepthMap | D3SError:
         return error
 
 
-def _try(views: list[np.ndarray], assert_explained) -> None:
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(views=_views())
+def test_arrays_of_any_kind(assert_explained, views):
     before = [_bytes(view) for view in views]
     found = _result(views)
     if isinstance(found, D3SError):
@@ -341,19 +258,6 @@ def _try(views: list[np.ndarray], assert_explained) -> None:
         assert_explained(found)
         assert found.depth_m.shape == views[0].shape[:2]
     assert repr([_bytes(view) for view in views]) == repr(before)
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(views=_views())
-def test_arrays_of_any_kind(assert_explained, views):
-    _try(views, assert_explained)
-
-
-@pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(views=_views())
-def test_arrays_of_any_kind_at_length(assert_explained, views):
-    _try(views, assert_explained)
 
 
 @pytest.mark.parametrize("layout", sorted(_LAYOUTS))
@@ -368,31 +272,6 @@ def test_layout_and_precision_do_not_matter(plane, assert_same_bytes, layout, dt
     assert_same_bytes(d3s.estimate(*views, RIG), expected)
     for view, copy in zip(views, kept, strict=True):
         np.testing.assert_array_equal(view, copy)
-
-
-@pytest.mark.parametrize("writeable", [True, False])
-def test_views_are_never_written_to(plane, assert_same_bytes, writeable):
-    # Contiguous ones of single precision are looked at where they lie, without a copy.
-    pair = plane(0.9)
-    views = [np.ascontiguousarray(view, np.float32).copy() for view in (pair.left, pair.right)]
-    views[0][40:44, 100:104] = np.nan
-    views[1][:20, 60:90] = views[1].max()
-    kept = [view.tobytes() for view in views]
-    expected = d3s.estimate(*(view.astype(np.float64) for view in views), RIG)
-    for view in views:
-        view.flags.writeable = writeable
-    found = d3s.estimate(*views, RIG)
-    assert_same_bytes(found, expected)
-    assert [view.tobytes() for view in views] == kept
-    for name in ("depth_m", "sigma_m", "confidence", "flags"):
-        assert not any(np.shares_memory(getattr(found, name), view) for view in views)
-
-
-def test_one_view_twice(assert_explained):
-    view = np.random.default_rng(0).uniform(size=(60, 90)).astype(np.float32)
-    before = view.copy()
-    assert_explained(d3s.estimate(view, view, RIG))
-    np.testing.assert_array_equal(view, before)
 
 
 def test_maps_outlive_the_next_call(plane):
@@ -437,7 +316,3 @@ def test_grey_levels(plane, dtype, full):
 def test_what_is_no_pair_of_images(left, right, words):
     with pytest.raises(InputError, match=words):
         d3s.estimate(left, right, RIG)
-
-
-def test_lists_will_do():
-    assert not d3s.estimate([[1, 2], [3, 4]], [[1, 2], [3, 4]], RIG).valid.any()

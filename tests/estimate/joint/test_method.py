@@ -7,7 +7,7 @@ import d3s
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.method import run_joint
 from d3s.estimate.joint.plan import make_plan
-from oracle import ORACLE, OURS, joint_reference
+from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-4.5)
@@ -124,16 +124,6 @@ def test_engine_is_the_oracle_whatever_the_size(plane, shape):
     _assert_engine_is_oracle(*views)
 
 
-def test_reference_is_the_method_on_plain_operations(plane, assert_explained):
-    pair = plane(0.9, shape=(61, 150))
-    oracle = joint_reference(pair.left, pair.right, RIG, d3s.JointOptions())
-    assert_explained(oracle)
-    assert (oracle.method, oracle.rig, oracle.options) == ("joint", RIG, d3s.JointOptions())
-    found = d3s.estimate(pair.left, pair.right, RIG)
-    assert (oracle.valid == found.valid).mean() >= 0.999
-    assert np.nanmean(np.abs(oracle.depth_m - found.depth_m)) < 1e-5
-
-
 # Against the truth --------------------------------------------------------------------------------
 
 
@@ -145,23 +135,6 @@ def _judged(found: d3s.DepthMap, truth_m: np.ndarray) -> np.ndarray:
     inside = np.zeros((rows, cols), dtype=bool)
     inside[half:-half, half:-half] = True
     return inside & (there >= half)
-
-
-@pytest.mark.parametrize(("depth_m", "texture"), HELD_OUT.items())
-def test_plane(plane, assert_explained, depth_m, texture):
-    pair = plane(depth_m, texture, shape=(160, 340))
-    found = d3s.estimate(pair.left, pair.right, RIG)
-    assert_explained(found)
-    inside = _judged(found, pair.depth_m)
-    kept = inside & found.valid
-    assert kept.sum() >= 0.9 * inside.sum()
-    error = found.depth_m[kept] - depth_m
-    assert np.abs(error).mean() < 0.01
-    assert abs(error.mean()) < depth_m / 150
-    assert found.method == "joint"
-    assert found.options == d3s.JointOptions()
-    stages = {"prefilter", "search", "refine", "trust", "confidence", "diagnosis"}
-    assert set(found.timings_s) == stages
 
 
 @pytest.mark.parametrize("tilt_rad", [0.4, 0.8, 1.1])

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.joint.method import _levels, _noise
+from d3s.estimate.joint.method import _noise
 from d3s.estimate.joint.plan import Model, make_plan
 from d3s.estimate.joint.refine import Holes, fit_parameters
 from d3s.estimate.joint.smoothing import (
-    cell_taps,
     chance_correlation,
     energy_share,
     gaussian_taps,
@@ -37,14 +36,6 @@ def test_defocus_line_is_half_the_difference_of_variances(depth_m, scale):
     assert constant + slope * disparity == pytest.approx(
         (right**2 - left**2) / 2 / scale**2, abs=1e-9
     )
-
-
-@pytest.mark.parametrize("rig", [RIG, PINHOLE])
-def test_vergence_is_the_inverse_of_depth(rig):
-    model = Model.of(rig.optics, use_defocus=True)
-    depth = np.array([0.3, 1.0, 7.0])
-    np.testing.assert_allclose(model.vergence_dpt(rig.optics.disparity_px(depth)), 1 / depth)
-    assert Model.of(rig.optics, use_defocus=False).defocus_line(1) == (0.0, 0.0)
 
 
 def test_plan_searches_one_step_beyond_the_range():
@@ -99,13 +90,6 @@ def test_scale_follows_blur_and_defocus(name, use_defocus):
     assert set(np.unique(found)) == set(np.unique(expected))
 
 
-def test_a_pinhole_pair_has_one_scale():
-    plan = make_plan(PINHOLE.optics, d3s.JointOptions(depth_range_m=(0.5, 2)), (100, 300))
-    assert (plan.search_scale, plan.cell_px) == (1, 1)
-    assert plan.smoothing_px == {1: 0.5}
-    assert plan.finer_px == {}
-
-
 @pytest.mark.parametrize("rig", [RIG, PINHOLE], ids=["lenses", "pinhole"])
 def test_without_the_finest_scale_all_is_fitted_at_half_size_or_less(rig):
     told = d3s.JointOptions(depth_range_m=(0.3, 2), finest_scale=2)
@@ -116,19 +100,6 @@ def test_without_the_finest_scale_all_is_fitted_at_half_size_or_less(rig):
     assert (scales == 2).any()
 
 
-def test_a_sharp_pair_searched_at_half_size_is_fitted_in_full():
-    told = d3s.JointOptions(depth_range_m=(0.5, 2), search_scale=2)
-    plan = make_plan(PINHOLE.optics, told, (100, 300))
-    assert (plan.search_scale, plan.cell_px) == (2, 2)
-    disparity = np.linspace(-50, 300, 100)[None]
-    assert (ORACLE.scales_by_disparity(disparity, plan.finer_px) == 1).all()
-
-
-def test_plan_of_a_narrow_frame_has_three_shifts():
-    plan = make_plan(RIG.optics, d3s.JointOptions(), (1, 1))
-    assert plan.shifts.size >= 3
-
-
 def test_a_search_that_no_memory_holds_is_refused():
     rig = d3s.Rig.from_pinhole(focal_length_px=4000, baseline_m=0.19)
     options = d3s.JointOptions(depth_range_m=(1.5, 50.0))
@@ -136,14 +107,6 @@ def test_a_search_that_no_memory_holds_is_refused():
         d3s.D3SError, match=r"2000 x 3000 pixels and \d+ shifts.*Narrow depth_range"
     ):
         make_plan(rig.optics, options, (2000, 3000))
-
-
-def test_plan_of_few_candidates_leaves_out_the_rest():
-    plan = make_plan(RIG.optics, d3s.JointOptions(candidates_m=(0.4, 1.0)), (300, 1000))
-    wanted = RIG.optics.disparity_px(np.array([0.4, 1.0])) / 2
-    inner = plan.shifts[1:-1][plan.allowed[1:-1]]
-    assert inner.size == 4
-    assert (np.abs(inner[:, None] - wanted).min(axis=1) < 1).all()
 
 
 # Windows ------------------------------------------------------------------------------------------
@@ -166,28 +129,6 @@ def test_windows_at_each_scale():
     assert _fit_parameters(1, (9, 23, 57), search_scale=1).window_halves == (4, 11, 28)
 
 
-@pytest.mark.parametrize("scale", [1, 2, 4])
-def test_parameters_has_numbers_for_each_window(scale):
-    parameters = _fit_parameters(scale)
-    assert (
-        len(parameters.window_halves)
-        == len(parameters.energy_share)
-        == len(parameters.chance_correlation)
-    )
-    assert list(parameters.energy_share) == sorted(parameters.energy_share)
-    assert list(parameters.chance_correlation) == sorted(
-        parameters.chance_correlation, reverse=True
-    )
-    assert all(
-        0 < share < 1 for share in (*parameters.energy_share, *parameters.chance_correlation)
-    )
-    smoothing = {1: 1.0, 2: 0.75, 4: 1.25}[scale]
-    gains = noise_gains(smoothing)
-    assert parameters.smoothed_gain == gains.smoothed
-    assert parameters.noise_area == gains.area_px
-    assert parameters.cell_taps == cell_taps(smoothing, parameters.cell_side)
-
-
 @pytest.mark.parametrize("cell", [1, 2])
 @pytest.mark.parametrize("size", [1, 2, 7, 12])
 @pytest.mark.parametrize("half", [0, 1, 3, 20])
@@ -200,28 +141,6 @@ def test_pixels_of_a_window(size, cell, half):
 
 
 # Noise --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sigma_px", [0.3, 0.5, 1.0, 1.5, 4.0])
-def test_gaussian_is_one(sigma_px):
-    taps = gaussian_taps(sigma_px)
-    place = np.arange(taps.size) - taps.size // 2
-    assert taps.sum() == pytest.approx(1)
-    assert (taps == taps[::-1]).all()
-    if sigma_px >= 1:  # finer ones are too coarsely sampled to have their own variance
-        assert (taps * place**2).sum() == pytest.approx(sigma_px**2, rel=1e-3)
-    assert gaussian_taps(0.0).tolist() == [1.0]
-
-
-@pytest.mark.parametrize("sigma_px", [1.5, 4.0])
-def test_noise_after_a_gaussian(sigma_px):
-    # White noise after a Gaussian, by integrals over the plane.
-    gains = noise_gains(sigma_px)
-    assert gains.smoothed == pytest.approx(1 / (4 * np.pi * sigma_px**2), rel=1e-3)
-    assert gains.area_px == pytest.approx(2 * np.pi * sigma_px**2, rel=1e-3)
-    # Five points are nearly a derivative; second differences are less of a Laplacian.
-    assert gains.gradient == pytest.approx(1 / (8 * np.pi * sigma_px**4), rel=0.06)
-    assert gains.laplacian == pytest.approx(1 / (2 * np.pi * sigma_px**6), rel=0.35)
 
 
 @pytest.mark.parametrize("sigma_px", [0.0, 0.5, 0.75, 1.0, 1.25, 2.0])
@@ -251,32 +170,6 @@ def test_area_is_that_of_an_independent_sample(side):
     assert means.std() == pytest.approx(expected, rel=0.2)
 
 
-@pytest.mark.parametrize("smoothing_px", [0.0, 0.3, 0.5, 0.75, 1.0, 1.25, 2.0, 5.0])
-@pytest.mark.parametrize("cell", [1, 2])
-def test_taps_of_cells_have_unit_sum(smoothing_px, cell):
-    taps = np.array(cell_taps(smoothing_px, cell))
-    assert taps.size % 2 == 1
-    assert taps.sum() == pytest.approx(1)
-    assert (taps >= 0).all()
-    np.testing.assert_array_equal(taps, taps[::-1])
-
-
-def test_taps_of_cells_of_one_pixel_are_the_gaussian():
-    np.testing.assert_array_equal(cell_taps(1.3, 1), gaussian_taps(1.3))
-
-
-@pytest.mark.parametrize("smoothing_px", [0.75, 1.0, 1.25])
-def test_taps_of_cells_smooth_as_the_gaussian_would(smoothing_px):
-    # Of a wave of 2 pi sigma the Gaussian leaves exp(-1/2); so do cells of two and the taps.
-    wave = np.cos(np.arange(-400, 400) / smoothing_px)
-    cells = wave.reshape(-1, 2).mean(axis=1)
-    smooth = np.convolve(cells, cell_taps(smoothing_px, 2), mode="valid")
-    reach = len(cell_taps(smoothing_px, 2)) // 2
-    middle = np.cos((np.arange(-399.5, 400, 2)) / smoothing_px)[reach:-reach]
-    share = (smooth @ middle) / (middle @ middle)
-    assert share == pytest.approx(np.exp(-0.5), rel=0.02)
-
-
 @pytest.mark.parametrize(("smoothing_px", "side_px"), [(1.0, 9), (1.0, 57), (2.5, 30)])
 def test_share_of_energy_that_stays_inside(smoothing_px, side_px):
     fine = 16
@@ -285,11 +178,6 @@ def test_share_of_energy_that_stays_inside(smoothing_px, side_px):
     smooth = np.convolve(box, gaussian_taps(fine * smoothing_px), mode="same")
     share = (smooth**2).sum() / (fine * side_px)
     assert energy_share(smoothing_px, side_px) == pytest.approx(share**2, rel=5e-3)
-
-
-def test_share_of_energy_has_an_end():
-    assert energy_share(100.0, 3) == pytest.approx(0.09)
-    assert energy_share(0.0, 3) == 1
 
 
 def test_chance_takes_its_share_of_a_correlation():
@@ -318,21 +206,6 @@ def test_noise_is_that_of_noise(ops, sigma, search_scale):
     assert variance.shape == (slope.shape if search_scale == 1 else (150, 151))
     assert np.median(variance) == pytest.approx(sigma**2, rel=0.03)
     assert variance.std() < 0.15 * sigma**2
-
-
-@BOTH
-@pytest.mark.parametrize("scale", [1, 2, 4])
-def test_noise_of_each_level_is_as_the_gains_say(ops, scale):
-    views = tuple(
-        0.1 * np.random.default_rng(seed).standard_normal((400, 600)).astype(np.float32)
-        for seed in range(2)
-    )
-    plan = make_plan(RIG.optics, d3s.JointOptions(), (400, 600))
-    levels = ops.run(_levels, views, plan)
-    smoothed = noise_gains(plan.smoothing_px[scale] / scale).smoothed / scale**2
-    for view in levels[scale]:
-        assert view.shape == (400 // scale, 600 // scale)
-        assert view.var() == pytest.approx(0.01 * smoothed, rel=0.12)
 
 
 # Holes --------------------------------------------------------------------------------------------
@@ -368,16 +241,3 @@ def test_distance_to_holes(shape, cell_px, share):
         expected = _distance_by_hand(holes, np.clip(disparity_px, -1e6, 1e6), cell_px)
         np.testing.assert_array_equal(found, expected)
     assert holes.exist == bool(holes.left.any() or holes.right.any())
-
-
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_view_without_holes_needs_no_mask(side):
-    mask = np.random.default_rng(3).uniform(size=(13, 22)) < 0.02
-    masks = [mask, np.zeros((0, 0), dtype=bool)]
-    holes, full = Holes(masks[side], masks[1 - side]), [mask, np.zeros_like(mask)]
-    disparity_px = np.full((7, 11), 3.3, np.float32)
-    found = holes.distance(disparity_px, 2)
-    expected = Holes(full[side], full[1 - side]).distance(disparity_px, 2)
-    np.testing.assert_array_equal(found, expected)
-    assert holes.exist
-    assert not Holes(masks[1], masks[1]).exist

@@ -12,7 +12,6 @@ from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.joint.refine import fit_parameters
 from d3s.estimate.joint.types import (
     UNKNOWN_PX,
-    CellFit,
     CellSum,
     FitParameters,
     SurfaceLimits,
@@ -21,6 +20,7 @@ from d3s.estimate.joint.types import (
 from oracle import ORACLE, OURS
 
 RIG = d3s.Rig.paper_prototype()
+BOTH = (OURS, ORACLE)
 # Scale and side of a cell: all that there are.
 GRIDS = [(1, 2), (1, 1), (2, 2), (4, 1)]
 GRID = pytest.mark.parametrize(("scale", "cell"), GRIDS, ids=str)
@@ -292,23 +292,11 @@ def test_disparities(scale, cell, disparity, shape):
 
 
 @GRID
-@pytest.mark.parametrize("cols", range(93, 109))
-def test_windows_at_the_border_whatever_the_width(scale, cell, cols):
-    _assert_same(_case(scale, cell, (13, cols)))
-
-
-@GRID
 @pytest.mark.parametrize("wanted", WANTED)
 @pytest.mark.parametrize("windows_px", WINDOWS, ids=str)
 def test_only_what_is_wanted(scale, cell, wanted, windows_px):
     for shape in ((40, 301), (9, 14)):
         _assert_same(_case(scale, cell, shape, wanted=wanted, windows_px=windows_px))
-
-
-@GRID
-def test_nothing_wanted(scale, cell):
-    case = _case(scale, cell, (20, 30))
-    _assert_same(case._replace(wanted=np.zeros_like(case.wanted)))
 
 
 @GRID
@@ -322,41 +310,12 @@ def test_flat_views_tell_nothing(scale, cell, disparity):
         assert (found.correlation == 0).all()
 
 
-@GRID
-def test_a_flat_part_of_a_view_tells_nothing(scale, cell):
-    case = _case(scale, cell, (60, 160), disparity="even", windows_px=(9,))
-    left, right = case.left.copy(), case.right.copy()
-    left[:, 60:120] = right[:, 20:120] = 0.7
-    case = case._replace(left=left, right=right, disparity=np.full_like(case.disparity, 6.4))
-    ops = OURS
-    found = _fit(ops, case, _sums(ops, case))
-    reach = 2 * (case.parameters.window_halves[0] + 2) * cell + len(case.parameters.cell_taps)
-    inner = np.zeros(case.disparity.shape, dtype=bool)
-    inner[:, (60 + reach) // cell : (120 - reach) // cell] = True
-    assert inner.any()
-    assert (found.sigma[inner] == UNKNOWN_PX).all()
-    np.testing.assert_array_equal(found.disparity[inner], case.disparity[inner])
-
-
 def _surfaces(shape, seed=0) -> np.ndarray:
     """Slopes with steps, of numbers that single precision holds exactly."""
     row, col = np.indices(shape)
     rng = np.random.default_rng(seed)
     image = 40 + 0.125 * col - 0.0625 * row + 3.0 * (col // 17 % 2) + rng.integers(0, 3, shape) / 4
     return image.astype(np.float32)
-
-
-@SHAPED
-@pytest.mark.parametrize("halves", [(1,), (2, 5), (0, 1, 2, 14), (3, 70)], ids=str)
-def test_one_surface(shape, halves):
-    image = _surfaces(shape)
-    for numbers in ((2.0, 0.0, 0.0), (0.5, 0.0625, -8.0), (1e9, 0.0, 0.0), (0.0, 0.0, 0.0)):
-        ours = OURS.count_one_surface(image, halves, SurfaceLimits(*numbers))
-        theirs = ORACLE.count_one_surface(image.astype(np.float64), halves, SurfaceLimits(*numbers))
-        assert ours.dtype == theirs.dtype == np.uint8
-        np.testing.assert_array_equal(ours, theirs)
-        if numbers[0] == 1e9:
-            assert (ours == len(halves)).all()
 
 
 @GRID
@@ -373,36 +332,6 @@ def test_usable(scale, cell, shape, windows_px):
         assert ours.dtype == theirs.dtype == np.uint8
         np.testing.assert_array_equal(ours, theirs)
         assert ours.max() <= len(parameters.window_halves) - 1
-
-
-@SHAPED
-def test_scales(shape):
-    image = 40 * _random(shape)
-    for finer in (
-        {},
-        {2: (-10.0, 12.5)},
-        {2: (-10.0, 12.5), 4: (-20.0, 30.0)},
-        {2: (np.inf, -np.inf), 4: (-np.inf, np.inf)},
-        {2: (-np.inf, 5.0), 4: (np.inf, -np.inf)},
-    ):
-        ours = OURS.scales_by_disparity(image, finer)
-        theirs = ORACLE.scales_by_disparity(image, finer)
-        assert ours.dtype == theirs.dtype == np.uint8
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@SHAPED
-def test_halved_and_doubled(shape):
-    image = _random(shape)
-    ours, theirs = OURS.halve(image), ORACLE.halve(image.astype(np.float64))
-    assert ours.dtype == np.float32
-    assert ours.shape == theirs.shape == tuple(-(-size // 2) for size in shape)
-    np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    one = OURS.double(ours, shape)
-    other = ORACLE.double(ours.astype(np.float64), shape)
-    assert one.dtype == np.float32
-    assert one.shape == other.shape == shape
-    np.testing.assert_allclose(one, other, atol=2e-7)
 
 
 def _random_fit(shape, windows: int, seed: int = 0) -> WindowFit:
@@ -438,76 +367,14 @@ def test_finished(scale, cell, shape, windows_px):
             np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-6)
 
 
-def _random_refined(shape, seed: int) -> CellFit:
-    parts = (_random(shape, seed + i) for i in range(5))
-    flags = np.random.default_rng(seed).integers(0, 1024, shape).astype(np.uint16)
-    return CellFit(*parts, flags)
-
-
-def _scales(shape, seed: int = 6, of=(1, 2, 4)) -> np.ndarray:
-    return np.random.default_rng(seed).choice(of, shape).astype(np.uint8)
+# Between grids ------------------------------------------------------------------------------------
 
 
 @SHAPED
-@pytest.mark.parametrize(
-    "of", [(1, 2, 4), (2, 4), (4,), (1,), (1, 1, 1, 1, 1, 1, 1, 1, 4)], ids=str
-)
-@pytest.mark.parametrize(("least", "most"), [(1, 1), (2, 2), (4, 4), (1, 2), (1, 4)], ids=str)
-def test_wanted(shape, of, least, most):
-    scales = _scales(shape, of=of)
-    for is_coarse in (False, True):
-        ours, theirs = (
-            ops.select_cells(scales, least, most, is_coarse=is_coarse) for ops in (OURS, ORACLE)
-        )
-        assert ours.dtype == theirs.dtype == np.bool_
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@SHAPED
-@pytest.mark.parametrize("of", [(1, 2, 4), (1, 2), (1, 4), (2, 4), (1,), (2,), (4,)], ids=str)
-def test_joined(shape, of):
-    scales = _scales(shape, of=of)
-    coarse = tuple(-(-size // 2) for size in shape)
-    present = sorted({int(scale) for scale in np.unique(scales)}, reverse=True)
-    parts = {
-        scale: _random_refined(shape if scale == 1 else coarse, 10 * scale) for scale in present
-    }
-    copies = {scale: CellFit(*(one.copy() for one in part)) for scale, part in parts.items()}
-    ours = OURS.join_scales(copies, scales)
-    theirs = ORACLE.join_scales(parts, scales)
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.shape == other.shape == shape
-        np.testing.assert_allclose(one, other, atol=2e-7)
-    assert ours.flags.dtype == theirs.flags.dtype == np.uint16
-    if 1 in parts:
-        here = scales == 1
-        np.testing.assert_array_equal(ours.flags[here], parts[1].flags[here])
-        np.testing.assert_array_equal(ours.sigma_px[here], parts[1].sigma_px[here])
-
-
-@SHAPED
-@pytest.mark.parametrize("most", [1, 2, 4])
-@pytest.mark.parametrize("max_move_px", [0.4, 1.0, 1e9])
-def test_merged(shape, most, max_move_px):
-    fine, coarse = _random(shape), _random(tuple(-(-size // 2) for size in shape), 1)
-    scales, before = _scales(shape), fine.copy()
-    ours = OURS.merge_coarse(fine, coarse, scales, most, max_move_px)
-    theirs = ORACLE.merge_coarse(fine, coarse, scales, most, max_move_px)
-    np.testing.assert_allclose(ours, theirs, atol=2e-7)
-    far = np.abs(ORACLE.double(coarse, shape) - fine) >= max_move_px
-    beyond = (scales > most) | far
-    np.testing.assert_array_equal(ours[beyond], fine[beyond])
-    np.testing.assert_array_equal(fine, before)
-    assert not np.shares_memory(ours, fine)
-
-
-# Threads and memory -------------------------------------------------------------------------------
-
-
-# Cells by arithmetic ------------------------------------------------------------------------------
-
-
-# The fit by arithmetic ----------------------------------------------------------------------------
-
-
-# Grids --------------------------------------------------------------------------------------------
+def test_cells_of_a_scale_and_those_they_are_interpolated_from(shape):
+    chance = np.random.default_rng(6)
+    scales = chance.choice((1, 2, 4), shape, p=(0.6, 0.3, 0.1)).astype(np.uint8)
+    for least, most in ((1, 1), (2, 2), (4, 4), (1, 2)):
+        for is_coarse in (False, True):
+            both = (ops.select_cells(scales, least, most, is_coarse=is_coarse) for ops in BOTH)
+            np.testing.assert_array_equal(*both)

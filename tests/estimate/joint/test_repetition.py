@@ -53,12 +53,6 @@ def test_blocks_without_another_valley_follow_their_neighbours():
     assert _is_repeated(UNSEEN, WAVE, UNIQUE, UNSEEN) == [True, True, False, False]
 
 
-def test_few_pixels_tell_no_repetition():
-    sums, counts = (np.array([[WAVE]]) * 10, np.full((1, 1, 9), 10))
-    sums[..., 1], counts[..., 1] = 4 * 11, 4
-    assert find_repetition(sums, counts).tolist() == [[False]]
-
-
 @pytest.mark.parametrize(("depth_m", "period_px"), [(0.4, 24), (0.6, 13), (0.6, 24), (0.85, 16)])
 def test_waves_before_lenses_are_ambiguous(depth_m, period_px):
     period_m = period_px * depth_m / RIG.optics.focal_length_px

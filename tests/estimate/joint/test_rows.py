@@ -50,13 +50,6 @@ def test_a_shift_of_rows_is_found(views, rows_px):
     np.testing.assert_allclose(found, rows_px, atol=0.1)  # less certain in the corners
 
 
-def test_rows_that_change_over_the_frame_are_found(views):
-    row, col = np.indices(SHAPE)
-    rows_px = 0.3 * (col / SHAPE[1] - 0.5) - 0.2 * (row / SHAPE[0] - 0.5)
-    found = _measured(views[0], _lowered(views[1], rows_px), _start(1.6))
-    np.testing.assert_allclose(found[10:-10, 20:-10], rows_px[::2, ::2][10:-10, 20:-10], atol=0.06)
-
-
 def test_rows_that_change_with_the_depth_are_found(views):
     """The right half stands nearer, by the search; its rows are those of its depth."""
     left, right = views
@@ -69,14 +62,6 @@ def test_rows_that_change_with_the_depth_are_found(views):
     part = np.s_[20:-20, 40:130], np.s_[20:-20, 160:-20]
     assert np.abs(found[part[0]].mean() + 0.1) < 0.05
     assert np.abs(found[part[1]].mean() - 0.25) < 0.05
-
-
-def test_rows_of_a_low_strip_are_found(views):
-    """Two rows of blocks do not tell how rows change down the frame."""
-    strip = np.s_[:160, :]
-    left, right = (np.tile(view[strip], (1, 2)) for view in (views[0], _lowered(views[1], 0.3)))
-    found = _measured(left, right, np.tile(_start(1.6)[:80], (1, 2)))
-    np.testing.assert_allclose(found, 0.3, atol=0.06)
 
 
 def test_views_without_rows_to_correct_are_left_as_they_are(views):

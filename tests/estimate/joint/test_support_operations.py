@@ -59,14 +59,6 @@ def _assert_same_gaps(is_ridge, disparity, tolerance, reach) -> None:
         assert (one <= reach).all()
 
 
-@SHAPED
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
-@pytest.mark.parametrize("reach", [1, 7, 255])
-def test_gaps(shape, share, reach):
-    for tolerance in (0.0, 0.5, 1e9):
-        _assert_same_gaps(_mask(shape, share), _surfaces(shape), tolerance, reach)
-
-
 @settings(max_examples=25)
 @given(
     shape=st.tuples(st.integers(1, 40), st.integers(1, 60)),
@@ -105,6 +97,3 @@ def test_probability(shape, model):
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, theirs, rtol=2e-5)
     assert ((ours > 0) & (ours <= 1)).all()
-
-
-# Threads and memory -------------------------------------------------------------------------------

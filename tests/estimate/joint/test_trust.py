@@ -7,8 +7,6 @@ import d3s
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.trust import (
     _REACH,
-    DEFOCUSED_MODEL,
-    SHARP_MODEL,
     gather_evidence,
     judge_cells,
 )
@@ -123,16 +121,6 @@ def test_beside_texture_is_not_between_texture(ops):
 
 
 @BOTH
-def test_the_model_is_that_of_the_camera(ops):
-    for plan, model in ((_plan(), SHARP_MODEL), (_plan(LENSES), DEFOCUSED_MODEL)):
-        case = Case(plan)
-        evidence = ops.run(gather_evidence, *case.arguments)
-        trust = ops.run(judge_cells, *case.arguments)
-        np.testing.assert_array_equal(trust.wrong, ops.probability(evidence, model))
-        np.testing.assert_array_equal(trust.carried_px, evidence.nearest_px)
-
-
-@BOTH
 def test_doubt_grows_with_each_kind_of_evidence(ops):
     def wrong(change) -> float:
         case = Case(_plan(LENSES))
@@ -155,6 +143,3 @@ def test_doubt_grows_with_each_kind_of_evidence(ops):
     assert usual < 0.05
     for change in (low_margin, step, misfit, move):
         assert wrong(change) > 1.5 * usual, change.__name__
-
-
-# Threads and memory -------------------------------------------------------------------------------
