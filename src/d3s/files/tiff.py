@@ -72,7 +72,8 @@ def read(raw: bytes, max_pixels: int) -> Samples:
     if orientation != UPRIGHT:  # the libraries, but not all of their versions, would turn it
         at = directory.orientation_at
         raw = raw[:at] + struct.pack(f"{directory.order}H", UPRIGHT) + raw[at + 2 :]
-    values = _pillow(raw) if kind == "u1" else _opencv(raw)
+    is_alpha_or_tiled = channels == 4 or _TILE_OFFSETS in directory.tags
+    values = _pillow(raw) if kind == "u1" and is_alpha_or_tiled else _opencv(raw)
     shape = (height, width) if channels == 1 else (height, width, channels)
     if values is None or values.shape != shape or values.dtype != kind:
         raise cut_short("has a TIFF strip or tile that does not hold what its header says")
@@ -187,7 +188,7 @@ def _check_blocks(raw: bytes, directory: _Directory, max_pixels: int) -> None:
 
 
 def _pillow(raw: bytes) -> NDArray[Any]:
-    """Samples of 8 bit, by Pillow: OpenCV would turn them, and reads no small tiles."""
+    """Samples by Pillow: OpenCV darkens 8-bit colours by their alpha, and reads no small tiles."""
     from PIL.TiffImagePlugin import TiffImageFile
 
     with decoded_as("TIFF"), TiffImageFile(io.BytesIO(raw)) as picture:
@@ -195,7 +196,7 @@ def _pillow(raw: bytes) -> NDArray[Any]:
 
 
 def _opencv(raw: bytes) -> NDArray[Any] | None:
-    """Samples of 16 or 32 bit, by OpenCV, which has all colours; None if they are damaged."""
+    """Samples by OpenCV, which has all kinds of colour; None if they are damaged."""
     import cv2
 
     with decoded_as("TIFF"), _quiet_opencv():
