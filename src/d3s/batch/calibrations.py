@@ -94,23 +94,26 @@ def calibrate_folders(
     )
 
 
+def attempt(folder: str | os.PathLike[str], **settings: Any) -> tuple[Rig | None, Report, str]:
+    """Rig, report, and why there is no rig; `settings` are arguments of `d3s.calibrate`.
+
+    An error without a report, of captures that cannot be read, is raised.
+    """
+    try:
+        return *calibrate(folder, **settings), ""
+    except CalibrationError as error:
+        if not isinstance(error.report, Report):
+            raise
+        return None, error.report, str(error)
+
+
 def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
     """Calibrate one camera, and write its rig file and its report; returns what was written."""
     settings = dict(job["settings"])
     design = settings.pop("design", None)
     rig_file, page = Path(job["rig"]), Path(job["report"])
-    rig, problem = None, ""
-    try:
-        rig, report = calibrate(
-            job["folder"],
-            design=None if design is None else Rig.load(design),
-            name=job["name"],
-            **settings,
-        )
-    except CalibrationError as error:
-        if not isinstance(error.report, Report):
-            raise
-        problem, report = str(error), error.report
+    built = None if design is None else Rig.load(design)
+    rig, report, problem = attempt(job["folder"], design=built, name=job["name"], **settings)
     if rig is not None:
         rig.save(rig_file, overwrite=job["overwrite"])
     registered("reports", "calibration")(report, page, overwrite=job["overwrite"])
