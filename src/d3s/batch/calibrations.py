@@ -80,7 +80,9 @@ def calibrate_folders(
     with closing(run(tasks, where)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
             if outcome.kind == Kind.DONE:
-                done[outcome.key] = _calibrated(outcome.result)
+                found = outcome.result
+                paths = {one: found[one] and Path(found[one]) for one in ("rig", "report")}
+                done[outcome.key] = Calibrated(**{**found, **paths})
             else:
                 refused[outcome.key] = _refused(outcome, to_do[outcome.key]["folder"])
                 if on_refused is not None:
@@ -151,11 +153,6 @@ def _jobs(
             "overwrite": overwrite,
         }
     return jobs
-
-
-def _calibrated(result: Mapping[str, Any]) -> Calibrated:
-    paths = {name: Path(result[name]) if result[name] else None for name in ("rig", "report")}
-    return Calibrated(**{**result, **paths})
 
 
 def _refused(outcome: Outcome, folder: str) -> Refused:

@@ -8,7 +8,7 @@ import pytest
 import d3s
 from align_frames import RIG, Camera, plain, wall
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import RawFiles, Session, calibration_of, open_raw
+from d3s.camera.align.session import Session, calibration_of, open_raw
 from d3s.camera.align.watch import Watch
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
@@ -80,7 +80,7 @@ def test_capture_needs_a_folder_and_a_camera(tmp_path):
     path = tmp_path / "one.png"
     write_image(path, wall())
     folder = CaptureFolder(tmp_path / "captures")
-    with Session(RawFiles([path]), Watch(RIG), captures=folder) as session:
+    with Session(open_raw(str(path), RIG), Watch(RIG), captures=folder) as session:
         first_frame(session)
         with pytest.raises(InputError, match="camera that runs"):
             session.capture(0.4)
