@@ -156,7 +156,7 @@ def test_rig_is_written_if_the_report_cannot_be(captures, monkeypatch, calibrate
         raise OutputError("cal.html cannot be written: no space left.")
 
     rig = Rig.load(calibrated.folder / "rig.toml")
-    monkeypatch.setattr("d3s.calibrate", lambda *_, **__: (rig, None))
+    monkeypatch.setattr("d3s.batch.calibrations.calibrate", lambda *_, **__: (rig, None))
     monkeypatch.setattr("d3s.lab.view.calibration.write_report", full)
     result = run(captures)
     assert result.exit_code == 3
@@ -188,7 +188,7 @@ def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
     def fail(*_, **__):
         raise CalibrationError("there is no texture.", found)
 
-    monkeypatch.setattr("d3s.calibrate", fail)
+    monkeypatch.setattr("d3s.batch.calibrations.calibrate", fail)
     result = run(captures, "--json")
     assert result.exit_code == 1
     assert result.stderr == (
