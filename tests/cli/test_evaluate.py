@@ -85,7 +85,7 @@ def test_results_are_replaced_only_with_force():
         ("planes -m sgm", 2, "--method: method='sgm' must be one of joint, consensus, sgbm, bm"),
         ("planes -m bm:blck_size_px=9", 2, "Did you mean block_size_px?"),
         ("planes -m bm --patterns leaf", 2, "has 'leaf', and each must be one of leaves"),
-        ("planes -m bm --depths 1:2", 2, "is no series of depths. Write START:STOP:COUNT"),
+        ("planes -m bm --depths 1:2", 2, "is no series. Write START:STOP:COUNT"),
         ("planes -m bm --shape 100", 2, "'100' is not a shape."),
         ("scenes -m bm --near 2", 2, "must be at least 1.1 times nearest_m=2"),
         ("scenes -m bm --rig none.toml", 3, "none.toml"),

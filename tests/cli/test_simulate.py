@@ -233,7 +233,7 @@ def test_another_recipe_is_replaced_only_by_force():
         ("--depth 3ft", "'3ft' is not a length. Write metres, or a number with its unit"),
         ("--depth 1e999", "'1e999' is too large for a length"),
         ("--depth 1 --shape 64", "'64' is not a shape. Write ROWSxCOLS"),
-        ("--sequence 1:2", "'1:2' is not a sequence. Write calibration, evaluation, or START"),
+        ("--sequence 1:2", "'1:2' is no series. Write START:STOP:COUNT"),
         ("--depth 1 --channel-shares 1,1,1", "--channel-shares is for --bayer"),
         ("--raw --depth 1 --bayer RGGB --channel-shares 1,1", "must be three numbers"),
     ],
