@@ -113,11 +113,3 @@ def test_the_table_itself_has_one_direction():
 
 def test_every_row_is_a_package():
     assert set(ALLOWED) == {_package_of(path) for path in MODULES}
-
-
-def test_the_check_sees_imports():
-    source = "import d3s.rig\nfrom d3s.lab import twin\ndef f():\n    from d3s import cli\n"
-    assert imported_packages(source) == {"rig", "lab.twin", "cli"}
-    assert imported_packages("import d3s\nimport numpy") == {"d3s"}
-    with pytest.raises(ValueError, match="relative"):
-        imported_packages("from . import lens")

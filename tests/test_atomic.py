@@ -11,12 +11,6 @@ from d3s import atomic
 from d3s.errors import OutputError
 
 
-def test_new_file_is_written_and_nothing_else_is_left(tmp_path):
-    atomic.write_bytes(tmp_path / "a.bin", b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
-    assert (tmp_path / "a.bin").read_bytes() == b"new"
-
-
 def test_another_file_is_kept_by_default_and_replaced_on_demand(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
@@ -62,12 +56,6 @@ def test_link_that_leads_to_itself_is_not_replaced(tmp_path):
     assert path.is_symlink()
 
 
-def test_folder_is_made_with_those_around_it(tmp_path):
-    atomic.make_folder(tmp_path / "a/b")
-    atomic.make_folder(tmp_path / "a/b")
-    assert (tmp_path / "a/b").is_dir()
-
-
 def test_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputError, match="is a file, and a folder is needed"):
@@ -108,13 +96,6 @@ def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path, step):
     assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_what_was_left_goes_also_when_nothing_is_to_be_written(tmp_path):
-    kill_at("fsync", tmp_path / "a.txt")
-    atomic.make_folder(tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_somebody_is_writing_is_not_cleared_away(tmp_path, monkeypatch):
     sync = os.fsync
 
@@ -127,22 +108,6 @@ def test_what_somebody_is_writing_is_not_cleared_away(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", slow_sync)
     atomic.write_text(tmp_path / "a.txt", "mine")
     assert (tmp_path / "a.txt").read_text() == "mine"
-
-
-def test_a_file_that_is_cleared_away_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
-    real = atomic.fcntl.flock
-    made = []
-
-    def late(file, how):
-        if not made:
-            made.append(file.name)
-            Path(file.name).unlink()
-        real(file, how)
-
-    monkeypatch.setattr(atomic.fcntl, "flock", late)
-    atomic.write_text(tmp_path / "a.txt", "mine")
-    assert made
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 @pytest.mark.usefixtures("forgetful")

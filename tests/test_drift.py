@@ -2,9 +2,6 @@
 
 import sys
 
-import numpy as np
-import pytest
-
 import d3s
 from check_frames import raw_of, small_rig
 from pages import ROOT
@@ -13,14 +10,6 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import drift
 import drift_frames
-
-
-def test_drift_is_put_into_the_rig():
-    camera = drift_frames.Camera(small_rig(), [np.zeros((240, 640), np.float32)])
-    before = drift_frames.drifted(camera.rig, {"roll_rad": 0.002, "rows_px": 0.5})
-    assert before.calibration.rectify_angle_rad == pytest.approx(0.002)
-    (frame,) = camera.noisy([0], 1, gain=0.05)
-    assert frame.std() == pytest.approx(drift_frames.NOISE, rel=0.05)
 
 
 def test_trial_tells_right_from_wrong():

@@ -13,7 +13,6 @@ from pairs import RIG, write_views
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import many
 import small_frames
 
 PAGE = DOCS / "live.md"
@@ -44,12 +43,6 @@ def test_many_frames_of_the_page(tmp_path, monkeypatch):
         exec(block, names)
     assert names["bad"] == []
     assert names["mean_m"].shape == names["data"].depth_m.shape[1:]
-
-
-def test_simulated_coordinator_gets_all_tasks_back():
-    found = many.coordinator(many.FILES, 40)
-    assert found["time_s"] > 0
-    assert 0 < found["memory_mb"] < 400
 
 
 @pytest.mark.slow

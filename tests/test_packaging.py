@@ -7,7 +7,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tarfile
 import tomllib
 import zipfile
 
@@ -39,17 +38,6 @@ def test_links_of_the_readme_hold_on_an_index():
 def test_without_an_address_no_link_is_broken():
     text = metadata_hook.for_index(README, "")
     assert not re.search(r"\]\((?!https?:)", text)
-    assert "[first depth map]" not in text
-    assert "first depth map" in text
-
-
-def test_links_of_the_project():
-    assert metadata_hook.urls("") == {}
-    assert set(metadata_hook.urls(ADDRESS)) == {"Source", "Documentation", "Changelog", "Issues"}
-    metadata: dict[str, object] = {}
-    metadata_hook.fill_in(metadata, ROOT, f"{ADDRESS}/")
-    assert metadata["urls"]["Source"] == ADDRESS
-    assert metadata["readme"]["content-type"] == "text/markdown"
 
 
 def test_all_extras_of_users_are_in_all():
@@ -115,22 +103,6 @@ def test_wheel_has_the_package_its_licence_and_nothing_else(built):
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert "Programming Language :: Python :: 3.12" in metadata.get_all("Classifier")
-
-
-@pytest.mark.slow
-def test_sdist_can_be_built_and_tested_again(built):
-    with tarfile.open(built[1]) as archive:
-        names = {one.partition("/")[2] for one in archive.getnames()}
-    assert {
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        "CITATION.cff",
-        "CHANGELOG.md",
-        "packaging/metadata_hook.py",
-        "src/d3s/version.py",
-        "tests/test_packaging.py",
-    } <= names
 
 
 def _without_rights() -> list[str]:

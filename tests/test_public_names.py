@@ -1,7 +1,5 @@
 """Public names of `d3s`, their help, and the cost of the import."""
 
-import inspect
-import pydoc
 import subprocess
 import sys
 
@@ -36,18 +34,3 @@ def test_nothing_heavy_is_imported_before_it_is_needed(statement, heavy):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == []
-
-
-@pytest.mark.parametrize("name", ["estimate", "calibrate"])
-def test_help_on_a_callable_package_begins_with_the_function(name):
-    package = getattr(d3s, name)
-    function = getattr(package, name)
-    assert inspect.signature(package) == inspect.signature(function)
-    first = pydoc.render_doc(package, renderer=pydoc.plaintext).splitlines()[:60]
-    assert f"{name}{inspect.signature(function)}" in "\n".join(first)
-    docstring = inspect.getdoc(function).splitlines()
-    start = first.index(f"    {docstring[0]}")
-    expected = [f"    {line}".rstrip() for line in docstring]
-    shown = [line.rstrip() for line in first[start : start + len(expected)]]
-    assert shown == expected[: len(shown)]
-    assert "    Parameters" in shown

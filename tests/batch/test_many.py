@@ -1,9 +1,6 @@
 """Many frames: the same bytes at every place, resumed after any end, and told in a manifest."""
 
 import csv
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,21 +94,6 @@ def test_frames_without_a_depth_are_told_and_the_table_is_in_order(tmp_path):
     (empty,) = batch.empty
     assert empty.name == "001"
     assert np.isnan(empty.nearest_m)
-
-
-def test_who_hands_out_frames_loads_no_compiler(tmp_path):
-    frames(tmp_path / "in", 2)
-    code = """
-import sys
-from d3s.batch import DepthJob, estimate_files, find_inputs
-import d3s
-job = DepthJob(rig=d3s.Rig.paper_prototype(), method="bm", formats=("npz",))
-print(len(estimate_files(find_inputs([sys.argv[1]]).frames, job, sys.argv[2], workers=2).done))
-print([name for name in ("numba", "scipy", "matplotlib") if name in sys.modules])
-"""
-    command = [sys.executable, "-c", code, tmp_path / "in", tmp_path / "out"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["2", "[]"]
 
 
 def batch_options(run):
@@ -345,11 +327,3 @@ def test_arrays_that_hold_no_frames_are_told(tmp_path):
     zarr.open_array(tmp_path / "flat.zarr", mode="w", shape=(3, 4), dtype="u1")
     with pytest.raises(InputError, match="has an array of shape"):
         find_inputs([tmp_path / "flat.zarr"])
-
-
-def test_a_job_goes_through_json_unchanged():
-    job = replace(QUICK, options={"depth_range_m": (0.5, float("inf"))}, max_sigma_m=0.1)
-    again = DepthJob.from_json(json.loads(json.dumps(job.as_json())))
-    assert again.as_json() == job.as_json()
-    assert again.digest() == job.digest() != QUICK.digest()
-    assert again.rig == job.rig

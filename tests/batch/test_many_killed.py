@@ -4,8 +4,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,12 +14,10 @@ import pytest
 import poison_frames
 from d3s.batch import DepthJob, depth, estimate_files, find_inputs
 from d3s.batch.manifest import lines_of
-from d3s.lab.evaluate import PlaneSweep, evaluate_planes
 from d3s.tasks import Cluster, Processes
-from d3s.tasks import cluster as dask
 from killable import KillableCli
 from killers import Killer, kill_a_process
-from loopback import kill_a_worker, loopback, wait_until
+from loopback import kill_a_worker, loopback
 from pairs import PINHOLE, RIG, write_views
 
 pytest.importorskip("distributed")
@@ -65,36 +61,6 @@ def test_a_cluster_writes_the_same_bytes(tmp_path, cluster):
     assert told["place"] == f"Dask cluster at {cluster.address}"
 
 
-def test_a_cluster_is_asked_for_the_folders(tmp_path, cluster, monkeypatch):
-    given = frames(tmp_path / "in", 2)
-    monkeypatch.setattr(dask.worker, "describe", poison_frames.describe_blind)
-    with pytest.raises(dask.ClusterError, match=r"worker tcp.* does not see .*0000_left.png"):
-        estimate_files(given, JOB, tmp_path / "out", workers=Cluster(cluster.address))
-    assert not contents(tmp_path / "out")
-
-
-def test_a_cluster_that_is_not_there_leaves_nothing(tmp_path):
-    given = frames(tmp_path / "in", 2)
-    nobody = Cluster("tcp://127.0.0.1:9", patience_s=1)
-    with pytest.raises(dask.ClusterError, match="there is no Dask scheduler at"):
-        estimate_files(given, JOB, tmp_path / "out", workers=nobody)
-    assert not (tmp_path / "out").exists()
-    estimate_files(given[:1], JOB, tmp_path / "out")
-    with pytest.raises(dask.ClusterError):
-        estimate_files(given, JOB, tmp_path / "out", skip_done=True, workers=nobody)
-    assert (tmp_path / "out" / "0000_depth.npz").exists()
-
-
-def test_sweeps_have_the_same_figures_everywhere(cluster):
-    sweep = PlaneSweep(depths_m=(0.6,), patterns=("brick", "grass"), shape=(93, 220))
-    found = [
-        evaluate_planes("bm", sweep=sweep, workers=place)
-        for place in (1, 2, Cluster(cluster.address))
-    ]
-    rows = [[{**row, "time_s": 0} for row in one.rows] for one in found]
-    assert rows[0] == rows[1] == rows[2]
-
-
 def messy(folder: Path, count: int):
     frames(folder, count)
     for name in ("leaves", "cut"):
@@ -135,19 +101,16 @@ def test_workers_killed_again_and_again(tmp_path, monkeypatch, place):
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-COMMAND = (sys.executable, "-m", "d3s", "depth")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of a process")
-@pytest.mark.parametrize("place", ["here", "processes", "cluster"])
+@pytest.mark.parametrize("place", ["processes", "cluster"])
 def test_client_killed_again_and_again(tmp_path, cluster, place):
     """Kills so often as D3S_TEST_KILLS says; the results are those of an undisturbed run."""
     given, out = frames(tmp_path / "in", 24), tmp_path / "out"
     estimate_files(given, replace(JOB, formats=("npz", "zarr")), tmp_path / "whole")
     whole = contents(tmp_path / "whole")
-    words = {"here": ["--workers", "1"], "processes": ["--workers", "2"]}
-    places = words.get(place, ["--scheduler", cluster.address])
+    is_here = place == "processes"
+    places = ["--workers", "2"] if is_here else ["--scheduler", cluster.address]
     common = ["depth", tmp_path / "in", *PINHOLE, "-m", "bm", "--quiet", "--skip-done"]
     command = [*common, *places, "--format", "npz,zarr", "-o"]
     chance, kills, amid = random.Random(0), 0, 0
@@ -173,58 +136,3 @@ def test_client_killed_again_and_again(tmp_path, cluster, place):
     assert contents(out) == whole
     told = [one for one in lines_of(out / "manifest.jsonl") if one["type"] == "frame"]
     assert {one["frame"] for one in told} == {one.name for one in given}
-
-
-def whole_files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Files of results, with what tells whether one was written again."""
-    found = {path.name: path.stat() for path in folder.glob("*_depth.*")}
-    return {name: (one.st_ino, one.st_mtime_ns) for name, one in found.items()}
-
-
-@pytest.mark.slow
-def test_client_killed_and_scheduler_restarted(tmp_path):
-    """The work goes on, and no frame that was whole is done again."""
-    given, out = frames(tmp_path / "in", 60), tmp_path / "out"
-    with loopback(tmp_path, 2) as own:
-        places = ["--scheduler", own.address, "-o", out]
-        command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "--format", "npz,png", *places]
-        with subprocess.Popen(command, stderr=subprocess.PIPE) as one:
-            wait_until(lambda: len(whole_files(out)) > 20)
-            one.kill()
-            one.stderr.read()
-        first = list(own.nannies)
-        own.restart(workers=2)
-        for nanny in first:
-            nanny.wait(60)  # until then a worker may still end its frame
-        before = whole_files(out)
-        whole = {
-            one.name
-            for one in given
-            if {f"{one.name}_depth.npz", f"{one.name}_depth.png"} <= set(before)
-        }
-        assert 10 <= len(whole) < 60
-        subprocess.run([*command, "--skip-done"], check=True, capture_output=True)
-    after = whole_files(out)
-    for name in whole:
-        for suffix in ("npz", "png"):
-            assert after[f"{name}_depth.{suffix}"] == before[f"{name}_depth.{suffix}"]
-    lines = list(lines_of(out / "manifest.jsonl"))
-    last = [one for one in lines if one["type"] == "run"][-1]["run"]
-    again = {one["frame"] for one in lines if one["run"] == last and one.get("outcome") == "done"}
-    assert again == {one.name for one in given} - whole
-    estimate_files(given, JOB, tmp_path / "calm", workers=2)
-    assert contents(out) == contents(tmp_path / "calm")
-
-
-@pytest.mark.slow
-def test_ctrl_c_says_how_to_go_on(tmp_path):
-    frames(tmp_path / "in", 30)
-    command = [*COMMAND, tmp_path / "in", *PINHOLE, "-m", "bm", "-o", tmp_path / "out"]
-    with subprocess.Popen([*command, "--workers", "2"], stderr=subprocess.PIPE, text=True) as one:
-        while not list((tmp_path / "out").glob("*.npz")):
-            time.sleep(0.05)
-        one.send_signal(signal.SIGINT)
-        told = one.stderr.read()
-    assert one.returncode == 130
-    assert "--skip-done" in told
-    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]

@@ -48,11 +48,6 @@ def test_json_has_a_line_for_each_frame(folder):
     assert lines[0]["steps"][0]["name"] == "light"
 
 
-def test_frames_can_be_counted(folder):
-    done = run(folder / "two", "--rig", folder / "design.toml", "--json", "--frames", 1)
-    assert len(done.stdout.splitlines()) == 1
-
-
 def test_wrong_use_is_named(folder):
     assert run(folder / "nothing.png").exit_code == 3
     done = run(folder / "off.png", "--distances", "0.3,0.4", "--text")

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 import shutil
 import sys
@@ -98,32 +97,6 @@ def test_from_captures_to_a_camera(captures, calibrated):
     assert found.provenance.residuals["joint_mae_m"] < 1e-3
 
 
-def test_page_and_numbers_say_the_same(calibrated):
-    page = (calibrated.folder / "cal.html").read_text()
-    assert not re.search(r"https?://|src=\"(?!data:)|href=", page)
-    assert page.count("data:image/jpeg") == 11  # ten frames, and the fields
-    numbers = json.loads((calibrated.folder / "cal.json").read_text())
-    assert numbers["verdict"]["grade"] == "good"
-    (embedded,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
-    assert json.loads(embedded) == numbers
-
-
-def test_terminal_shows_the_verdict_and_rejected_frames(calibrated):
-    said = calibrated.stdout
-    assert said.startswith("Verdict: good. Use the rig file as it is.\n")
-    assert said.endswith("Rig file: rig.toml\nReport:   cal.html\nNumbers:  cal.json\n")
-    assert "Left out: white.png: is overexposed" in said
-    assert "Note: Images of the folder that distances.csv does not name (1): stray.png." in said
-    numbers = json.loads((calibrated.folder / "cal.json").read_text())
-    assert numbers["measures"]["share_left_out"] == pytest.approx(1 / 11)
-    for one in numbers["verdict"]["measures"]:
-        cells = (one["value"], one["good"], one["usable"], one["grade"])
-        (line,) = [line for line in said.splitlines() if f"│ {one['title']}" in line]
-        assert tuple(line.strip("│").split("│")[k].strip() for k in range(1, 5)) == cells
-    for note in numbers["notes"]:
-        assert note.split(".")[0] in (calibrated.folder / "cal.html").read_text()
-
-
 def test_files_are_replaced_only_with_force(captures):
     Path("cal.json").write_text("mine")
     result = run(captures)
@@ -178,20 +151,12 @@ def test_inputs_are_not_replaced(folder):
     assert table.read_text() == before
 
 
-def test_folder_without_permission_is_refused_before_the_work(captures, monkeypatch):
-    here = Path().resolve()
-    monkeypatch.setattr("os.access", lambda path, mode: not (mode & os.W_OK and path == here))
-    result = run(captures)
-    assert result.exit_code == 3
-    assert result.stderr == "d3s: rig.toml cannot be written. Choose a folder you may write to.\n"
-
-
 def test_rig_is_written_if_the_report_cannot_be(captures, monkeypatch, calibrated):
     def full(*_, **__):
         raise OutputError("cal.html cannot be written: no space left.")
 
     rig = Rig.load(calibrated.folder / "rig.toml")
-    monkeypatch.setattr("d3s.calibrate", lambda *_, **__: (rig, None))
+    monkeypatch.setattr("d3s.batch.calibrations.calibrate", lambda *_, **__: (rig, None))
     monkeypatch.setattr("d3s.lab.view.calibration.write_report", full)
     result = run(captures)
     assert result.exit_code == 3
@@ -223,7 +188,7 @@ def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
     def fail(*_, **__):
         raise CalibrationError("there is no texture.", found)
 
-    monkeypatch.setattr("d3s.calibrate", fail)
+    monkeypatch.setattr("d3s.batch.calibrations.calibrate", fail)
     result = run(captures, "--json")
     assert result.exit_code == 1
     assert result.stderr == (
@@ -330,33 +295,3 @@ def test_bad_captures_are_named(folder, spoil, said):
     words = refused(folder)
     for one in said:
         assert one in words
-
-
-def _blank(image: np.ndarray) -> np.ndarray:
-    """A wall without a board."""
-    noise = np.random.default_rng(0).normal(0, 0.01, image.shape)
-    return np.where(image > 0.1, 0.5 + noise, 0).astype(np.float32)
-
-
-@pytest.mark.slow
-def test_frames_without_texture(folder):
-    for number in (1, 2):
-        spoilt(number, _blank)(folder)
-    words = refused(folder)
-    assert "board_1.png" in words
-    assert "texture" in words
-
-
-@pytest.mark.slow
-def test_board_that_rotated(folder):
-    for number in range(6):
-        image = boards.frame(number, 2.0 * number).image
-        write_image(folder / f"board_{number}.png", image, overwrite=True)
-    words = refused(folder)
-    assert "board_1.png" in words
-    assert "turned" in words
-
-
-@pytest.mark.slow
-def test_lenses_exchanged(folder):
-    assert "the lenses are exchanged" in refused(folder, "--left-lens", "left")

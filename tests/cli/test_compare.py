@@ -1,9 +1,7 @@
 """`d3s compare`, as a user runs it."""
 
-import importlib
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -103,30 +101,6 @@ def test_wrong_use_is_told(arguments, code, words):
     assert result.exit_code == code
     assert words in result.stderr
     assert not Path("league").exists()
-
-
-def test_long_names_leave_numbers_whole(capsys):
-    from rich.console import Console
-
-    from d3s.lab.evaluate.league import OF_TRUST
-    from d3s.lab.evaluate.league_tables import columns
-
-    module = importlib.import_module("d3s.cli.compare")
-    figures = {"mae_m": 0.12345, "median_m": 0.00123, "density": 0.987}
-    names = ("joint", "consensus:min_confidence=0.5,window_px=31")
-    trust = dict.fromkeys(OF_TRUST, 0.987)
-    standings = [
-        SimpleNamespace(method=name, full=figures, own=figures, common=figures, trust=trust)
-        for name in names
-    ]
-    for is_further, count in ((False, 6), (True, 4)):
-        section = SimpleNamespace(common_density=0.95, standings=standings, is_further=is_further)
-        Console().print(module._table("", section, columns(section)))
-        text = capsys.readouterr().out
-        assert "…" not in text
-        assert "joint" in text
-        assert text.count("12.345") == count
-        assert max(map(len, text.splitlines())) <= 80
 
 
 def test_typical_lenses_have_a_rig_of_their_own():

@@ -47,13 +47,6 @@ def test_all_closes_everything_in_another_folder(path, tmp_path):
     assert d3s.DepthMap.load(tmp_path / "there" / "depth_dense.npz").valid.all()
 
 
-def test_a_missing_file_leaves_no_folder(tmp_path):
-    result = run(tmp_path / "missing.npz", "-o", tmp_path / "there")
-    assert result.exit_code == 3
-    assert "there is no such file" in result.output
-    assert not (tmp_path / "there").exists()
-
-
 def test_nothing_is_replaced_unasked(path):
     assert run(path).exit_code == 0
     again = run(path)

@@ -7,7 +7,6 @@ import cv2
 import numpy as np
 import pytest
 import tifffile
-from PIL import Image
 
 import d3s
 from calibrations import calibration
@@ -15,7 +14,6 @@ from d3s.batch.zarr_store import DepthStore
 from d3s.cli.description import info
 from d3s.errors import D3SError, InputError
 from d3s.files import DepthImage, write_depth, write_npz
-from d3s.rig import LensMaps
 
 SHAPE = (20, 30)
 DEPTH = np.linspace(0.5, 2, 600, dtype=np.float32).reshape(SHAPE)
@@ -64,23 +62,6 @@ def test_colour_of_any_format_and_floats(tmp_path):
         assert found.facts["values"]["known"] == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("suffix", [".bmp", ".webp"])
-def test_more_formats_of_images(tmp_path, suffix):
-    cv2.imwrite(str(tmp_path / f"a{suffix}"), np.full((4, 5, 3), 99, np.uint8))
-    found = said(tmp_path / f"a{suffix}")
-    assert found.facts["format"].upper() == suffix.removeprefix(".").upper()
-    assert (found.facts["rows"], found.facts["cols"]) == (4, 5)
-
-
-def test_orientation_of_an_image(tmp_path):
-    turned = Image.Exif()
-    turned[0x0112] = 8
-    Image.fromarray(np.zeros((4, 5), np.uint8)).save(tmp_path / "a.jpg", exif=turned)
-    facts = said(tmp_path / "a.jpg").facts
-    assert (facts["rows"], facts["cols"]) == (5, 4)
-    assert facts["exif_orientation"] == "8: turned by 90 degrees counterclockwise"
-
-
 @pytest.mark.parametrize("suffix", [".png", ".tiff", ".pfm", ".npy", ".exr"])
 def test_depth(tmp_path, suffix):
     write_depth(tmp_path / f"a{suffix}", depth_image(), unit_m=0.0001)
@@ -93,17 +74,6 @@ def test_depth(tmp_path, suffix):
     assert found.facts.get("camera") == (None if suffix in (".pfm", ".npy") else "mine")
     assert found.histogram.of == "depth_m"
     assert sum(found.histogram.counts) == 540
-
-
-def test_image_beside_a_camera_is_no_depth(tmp_path):
-    write_depth(tmp_path / "a.pfm", depth_image())
-    cv2.imwrite(str(tmp_path / "a.png"), np.zeros(SHAPE, np.uint16))
-    assert said(tmp_path / "a.png").kind == "image"
-    assert said(tmp_path / "a.camera.json").facts == {
-        "rows": 20,
-        "cols": 30,
-        "focal_length_px": 700.0,
-    }
 
 
 def test_points(tmp_path):
@@ -179,31 +149,6 @@ def test_rigs(tmp_path):
     told = said(tmp_path / "stereo.toml").facts
     assert told["principal_point_px"] == [39.5, 31.0]
     assert (told["views_px"], told["pictures"]) == ([60, 80], "rectified")
-
-
-def test_lenses_of_a_rig(tmp_path):
-    # Views of 61 x 81 px: the sides are at x = -1 and 1.
-    lenses = LensMaps(
-        field_radius_px=40.0,
-        distortion_left=(0.02, 0.0, 0.005, 0.0),
-        illumination_right=(0.9, 0.1, 0.0),
-        focus_right_dpt=(0.1, 0.0, 0.5, 1.0),
-        disparity_px=((0.3,), (0.1,)),
-        disparity_sigma_px=0.02,
-    )
-    RIG.replace(calibration=calibration(lenses=lenses)).save(tmp_path / "rig.toml")
-    facts = said(tmp_path / "rig.toml").facts["lenses"]
-    left = facts["left_view_at_sides"]
-    right = facts["right_view_at_sides"]
-    # 40 * (0.02 + 3 * 0.005) outwards at the right side, 40 * (0.02 - 3 * 0.005) at the left one.
-    assert left["distortion_px"] == pytest.approx([0.2, 1.4])
-    assert left["light"] == [1, 1]
-    assert right["distortion_px"] == [0, 0]
-    assert right["light"] == pytest.approx([0.8, 1.0])
-    assert right["tangential_focus_dpt"] == pytest.approx([0.9, 1.1])
-    assert right["sagittal_focus_dpt"] == pytest.approx([0.4, 0.6])
-    assert facts["disparity_at_1_m_rms_px"] == pytest.approx(0.4)
-    assert facts["disparity_sigma_px"] == 0.02
 
 
 def test_recipes_and_folders(tmp_path):

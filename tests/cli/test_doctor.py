@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +14,8 @@ import d3s
 import d3s.cli.installation
 from calibrations import calibration
 from d3s.cli import app
-from d3s.cli.doctor import _WARM_STEPS
-from d3s.cli.installation import EXTRAS, PACKAGES, SelfTest, Warmed, examine, self_test
+from d3s.cli.installation import EXTRAS, PACKAGES, SelfTest, examine, self_test
 from d3s.files import write_image
-from d3s.runtime.cache import Folders, Keeping
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +45,6 @@ def test_this_machine_passes(health):
     assert health.threads >= 1
 
 
-def test_all_results_are_printed(run, health):
-    result = run(replace(health, keeping=Keeping.KEPT))
-    assert result.exit_code == 0
-    for word in ("Python", *PACKAGES, "memory", "cores", "vectors", "passed", " mm", "density"):
-        assert word in result.stdout
-    assert "All is well." in result.stdout
-
-
 def test_json(run, health):
     values = json.loads(run(health, "--json").stdout)
     assert values["self_test"]["passed"] is True
@@ -77,15 +66,6 @@ def test_failed_self_test_is_exit_code_1(run, health, error_m, density):
     assert run(replace(health, self_test=wrong), "--quiet").exit_code == 1
 
 
-def test_remarks_have_a_remedy(run, health):
-    poor = replace(health, keeping=Keeping.NOWHERE, packages={"numpy": None})
-    shown = " ".join(run(poor).stdout.split())
-    assert "Set NUMBA_CACHE_DIR" in shown
-    assert "Not installed: numpy." in shown
-    brief = " ".join(run(replace(health, keeping=Keeping.TEMPORARY)).stdout.split())
-    assert "among temporary files" in brief
-
-
 def test_wrong_depth_fails(monkeypatch):
     """The self-test fails if the baseline is wrong by 2 %."""
     real = d3s.cli.installation.estimate_quietly
@@ -96,20 +76,6 @@ def test_wrong_depth_fails(monkeypatch):
 
     monkeypatch.setattr(d3s.cli.installation, "estimate_quietly", off)
     assert not self_test().passed
-
-
-def test_warm_up_is_told(run, health, monkeypatch):
-    folders = Folders(Path("/cache/d3s"), (), Keeping.KEPT)
-    monkeypatch.setattr(
-        d3s.cli.installation, "warm_up", lambda _: Warmed(seconds=12.3, folders=folders)
-    )
-    result = run(health, "--warm")
-    assert "Compiled or found in 12 s. Kept in /cache/d3s." in result.stderr
-    assert run(health, "--warm", "--quiet").stderr == ""
-
-
-def test_steps_of_the_warm_up_are_counted():
-    assert len(list(d3s.cli.installation._steps())) == _WARM_STEPS
 
 
 def test_compilation_cannot_be_disabled():

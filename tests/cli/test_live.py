@@ -68,14 +68,6 @@ def test_view_of_a_saved_depth_map(tmp_path):
     assert "Open http://127.0.0.1:" in result.output
 
 
-def test_other_address_is_warned_about(tmp_path):
-    path = tmp_path / "wall.npz"
-    d3s.estimate(*views(0), RIG).save(path)
-    result = run("view", path, "--no-browser", "--seconds", "0.1", "--host", "0.0.0.0")
-    assert result.exit_code == 0, result.output
-    assert "without encryption" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -10,16 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
-from d3s.cli import app, main
+from d3s.cli import app
 
 COMMANDS = (
     *("demo", "depth", "info", "convert", "calibrate"),
     *("simulate", "evaluate", "compare", "reproduce", "doctor"),
 )
-
-
-def test_version():
-    assert CliRunner().invoke(app, ["--version"]).stdout == f"d3s {d3s.__version__}\n"
 
 
 def test_python_m_d3s():
@@ -68,24 +64,6 @@ def test_empty_arguments_are_named(arguments, name):
     assert f"{name}: it is empty. Is it a variable of the shell that has no value?" in text
 
 
-def test_option_of_a_method_may_be_empty():
-    result = CliRunner().invoke(app, ["depth", "a.png", "--rig", "paper", "--option=search="])
-    assert "is empty" not in result.stderr
-
-
-def test_help_imports_nothing_heavy():
-    """The help must start within half a second; imports are tested, not the time of a machine."""
-    code = (
-        "import sys; import d3s.cli; "
-        "print(*[m for m in 'numpy numba cv2 matplotlib scipy pydantic' .split() "
-        "if m in sys.modules])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.split() == []
-
-
 def started(*arguments: str, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.Popen:
     code = "from d3s.cli import main; main()"
     command = [sys.executable, "-c", code, *arguments]
@@ -108,15 +86,6 @@ def test_closed_output_is_no_error():
     with started("depth", "--help") as child:
         child.stdout.close()
         assert child.stderr.read() == ""
-
-
-def test_other_errors_are_not_reported_as_printing(monkeypatch):
-    def broken() -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("d3s.cli.app", broken)
-    with pytest.raises(OSError, match="No space"):
-        main()
 
 
 def test_ascii_terminal_gets_escapes_and_no_traceback():

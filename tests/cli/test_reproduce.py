@@ -97,28 +97,3 @@ def test_an_item_that_fails_is_told_and_the_others_are_made(monkeypatch):
     assert first.startswith("bad              FAILED: KeyError: 'lost'")
     assert second == "good             made"
     assert page == "Page: reproduction/index.html"
-
-
-def test_options_reach_the_items(monkeypatch):
-    seen = []
-
-    def look(context):
-        seen.append((context.quick, context.seed, context.workers))
-        return Result()
-
-    fakes(monkeypatch, ("one", look))
-    assert run("--quick", "--seed", "5", "--workers", "2", "--quiet").output == ""
-    assert run("--quick", "--seed", "5").stdout.startswith("one              kept")
-    assert run("--force").stdout.startswith("one              made")
-    assert seen == [(True, 5, 2), (False, 0, None)]
-
-
-@pytest.mark.parametrize("wrong", [("--seed", "-1"), ("--what",)])
-def test_wrong_use(wrong):
-    assert run(*wrong).exit_code == 2
-
-
-def test_workers_are_told_as_by_every_sweep():
-    wrong = run("--workers", "0")
-    assert wrong.exit_code == 2
-    assert "workers=0 must be a whole number from 1 to 1024" in wrong.stderr

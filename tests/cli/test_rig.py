@@ -51,15 +51,6 @@ def test_import_writes_a_rig_file_and_says_what_it_found(tmp_path):
     assert "rig.toml" in words(again)
 
 
-def test_import_as_json(tmp_path):
-    paths = made.write_ros(RADTAN, tmp_path)
-    result = run("rig", "import", *paths, "-o", tmp_path / "a.toml", "--json", "--rectified")
-    told = json.loads(result.stdout)
-    assert told["format"] == "CameraInfo of ROS"
-    assert told["baseline_m"] == pytest.approx(0.119026, rel=1e-4)
-    assert not told["rectifies"]
-
-
 def test_import_asks_about_millimetres(tmp_path):
     paths = made.write_opencv_stereo(RADTAN, tmp_path, unit=0.001)
     result = run("rig", "import", *paths, "-o", tmp_path / "a.toml")
@@ -85,12 +76,6 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, write, told):
     assert result.exit_code == 3
     assert told in words(result)
     assert not (tmp_path / "rig.toml").exists()
-
-
-def test_rig_file_needs_its_suffix(tmp_path):
-    result = run("rig", "import", *made.write_kalibr(RADTAN, tmp_path), "-o", tmp_path / "rig.yaml")
-    assert result.exit_code == 2
-    assert "must end in .toml" in words(result)
 
 
 def test_folder_of_middlebury_in_one_command(scene, tmp_path):
@@ -121,15 +106,6 @@ def _check_disparities(out, found):
     assert steps.dtype == np.uint16
     np.testing.assert_array_equal(steps > 0, found.valid)
     assert np.abs(steps / 256 - disparity)[found.valid].max() <= 1 / 512
-
-
-def test_calibration_as_rig(scene, tmp_path):
-    views = scene / "im0.png", scene / "im1.png"
-    for out, more in (("a", ()), ("b", ("--rig", scene / "calib.txt"))):
-        result = run("depth", *views, "-m", "bm", "-o", tmp_path / out, "--format", "npz", *more)
-        assert result.exit_code == 0, result.output
-    first, second = (DepthMap.load(tmp_path / one / "im0_depth.npz") for one in "ab")
-    np.testing.assert_array_equal(first.depth_m, second.depth_m)
 
 
 def test_raw_pictures_are_rectified(pictures, tmp_path):
@@ -190,10 +166,3 @@ def test_long_baseline_is_asked_about(scene, tmp_path):
     )
     result = run("depth", *views, "-o", tmp_path / "b", *more, "--baseline", "120m")
     assert "millimetres" not in words(result)
-
-
-def test_rig_of_a_long_baseline():
-    rig = Rig.from_pinhole(focal_length_px=700.0, baseline_m=1.2)
-    assert rig.optics.baseline_m == 1.2
-    with pytest.warns(UserWarning, match="193 m long. If it is in millimetres"):
-        Rig.from_pinhole(focal_length_px=700.0, baseline_m=193.0)

@@ -3,12 +3,11 @@
 import subprocess
 import sys
 import zipfile
-import zlib
 
 import numpy as np
 import pytest
 
-from d3s.errors import InputError, OutputError
+from d3s.errors import InputError
 from d3s.files import read_npz, write_npz
 
 ARRAYS = {
@@ -38,12 +37,6 @@ def test_arrays_come_back_exactly(tmp_path):
         np.testing.assert_array_equal(loaded["depth"], ARRAYS["depth"])
 
 
-def test_archives_of_numpy_are_read(tmp_path):
-    for save in (np.savez, np.savez_compressed):
-        save(tmp_path / "a.npz", **ARRAYS)
-        assert set(read_npz(tmp_path / "a.npz")) == set(ARRAYS)
-
-
 def test_same_arrays_give_the_same_bytes(tmp_path):
     write_npz(tmp_path / "a.npz", a=np.arange(5), b=[0.5])
     code = (
@@ -54,30 +47,6 @@ def test_same_arrays_give_the_same_bytes(tmp_path):
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.npz") as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-
-
-def test_noise_is_compressed_without_a_search_and_repeats_with_one(tmp_path):
-    noise = np.random.default_rng(0).uniform(0.5, 1, (200, 300)).astype(np.float32)
-    holes = np.where(np.arange(300) % 100 < 10, noise, np.float32(np.nan))
-    write_npz(tmp_path / "a.npz", noise=noise, holes=holes)
-    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
-        sizes = {one.filename: one.compress_size for one in archive.infolist()}
-        content = archive.read("noise.npy")
-    without_search = zlib.compressobj(1, zlib.DEFLATED, -15, 8, zlib.Z_RLE)
-    expected = without_search.compress(content) + without_search.flush()
-    assert sizes["noise.npy"] == len(expected) < 0.95 * len(content)
-    assert sizes["holes.npy"] < 0.2 * holes.nbytes  # runs of NaN are repeats of four bytes
-    np.testing.assert_array_equal(read_npz(tmp_path / "a.npz")["holes"], holes)
-
-
-def test_another_file_is_replaced_only_on_demand(tmp_path):
-    path = tmp_path / "a.npz"
-    write_npz(path, a=[1])
-    write_npz(path, a=[1])
-    with pytest.raises(OutputError, match="exists and holds something else"):
-        write_npz(path, a=[2])
-    write_npz(path, overwrite=True, a=[2])
-    assert read_npz(path)["a"].tolist() == [2]
 
 
 @pytest.mark.parametrize(

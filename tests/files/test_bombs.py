@@ -11,7 +11,6 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import PIL.Image
 import pytest
 import tifffile
 
@@ -106,25 +105,6 @@ def test_declared_size_below_the_cap_is_not_believed_either(tmp_path, bomb):
     before = resident_mb()
     assert peak_rise_mb(path, read_image) < 50
     assert resident_mb() - before < 50
-
-
-@pytest.mark.filterwarnings("always")
-def test_limits_of_pillow_are_not_ours(tmp_path, good, kind, monkeypatch, recwarn):
-    """Pillow warns of images above a limit of its own, and refuses them above twice the limit."""
-    monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", 100 if "webp" not in kind else 400)
-    (tmp_path / "a").write_bytes(good)
-    assert read_image(tmp_path / "a").shape == (21, 35)
-    assert not recwarn.list
-
-
-def test_cap_is_exact_and_can_be_moved(tmp_path):
-    path = tmp_path / "a.pgm"
-    path.write_bytes(b"P5 4 3 255\n" + bytes(12))
-    assert read_image(path, max_pixels=12).shape == (3, 4)
-    with pytest.raises(
-        InputError, match=r"4 x 3 pixels, more than max_pixels=11.*raise max_pixels"
-    ):
-        read_image(path, max_pixels=11)
 
 
 def test_large_file_is_refused_unread(tmp_path):

@@ -85,27 +85,6 @@ def test_jpeg_that_was_cut_is_refused_wherever(tmp_path, options, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_damage_to_jpeg_that_is_not_seen(tmp_path, capfd):
-    """As the docstring of `read_image` and docs/files.md say it: these come out whole in size."""
-    content = photograph()
-    path = tmp_path / "a.jpg"
-    cut_and_closed = content[: len(content) // 2] + b"\xff\xd9"
-    lengthened = bytearray(content)
-    lengthened[content.index(b"\xff\xc0") + 6] += 16  # the height
-    scans = photograph(progressive=True)
-    lost_scan = scans[: scans.rindex(b"\xff\xc4")] + b"\xff\xd9"
-    for changed, shape in (
-        (cut_and_closed, (64, 96)),
-        (lengthened, (80, 96)),
-        (lost_scan, (64, 96)),
-    ):
-        path.write_bytes(changed)
-        image = read_image(path)
-        assert image.shape == shape
-        assert np.isfinite(image).all()
-    assert capfd.readouterr() == ("", "")
-
-
 def test_what_follows_the_end_of_a_picture_is_ignored(tmp_path, kind, good):
     path = tmp_path / "a"
     path.write_bytes(good + b"more")

@@ -29,8 +29,3 @@ def test_depth_image_and_camera_give_the_same_points(tmp_path):
     depth = o3d.io.read_image(str(tmp_path / "scene.png"))
     cloud = o3d.geometry.PointCloud.create_from_depth_image(depth, camera, depth_scale=1000.0)
     np.testing.assert_allclose(np.asarray(cloud.points), points_of(IMAGE).xyz_m, rtol=1e-5)
-
-
-def test_points_of_a_depth_map_go_in_directly():
-    cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(points_of(IMAGE).xyz_m))
-    assert len(cloud.points) == 4

@@ -8,7 +8,6 @@ from d3s import formats
 from d3s.errors import InputError
 from d3s.estimate.saving import as_image
 from d3s.files import DepthImage, ros
-from d3s.files.depth_image import points_of
 from d3s.files.ros import write_recording
 
 NAN = np.nan
@@ -28,10 +27,6 @@ def _values(message, kind: str) -> np.ndarray:
     data = np.frombuffer(bytes(message["data"]), kind)
     assert message["step"] * message["height"] == len(message["data"])
     return data.reshape(message["height"], message["width"])
-
-
-def test_time_and_frame():
-    assert HEAD == {"stamp": {"sec": 12, "nanosec": 250_000_000}, "frame_id": "eye"}
 
 
 def test_floats_have_nan_and_integers_have_zero():
@@ -58,17 +53,6 @@ def test_camera_info_is_of_a_rectified_view():
     assert info["d"] == [0] * 5
     with pytest.raises(InputError, match="focal length of the camera is not known"):
         ros.camera_info(DepthImage(depth_m=DEPTH), HEAD)
-
-
-def test_points_have_fields_and_packed_colour():
-    cloud = ros.point_cloud(points_of(IMAGE), HEAD)
-    names = [one["name"] for one in cloud["fields"]]
-    assert names == ["x", "y", "z", "sigma", "confidence", "rgb"]
-    assert [one["offset"] for one in cloud["fields"]] == [0, 4, 8, 12, 16, 20]
-    assert (cloud["width"], cloud["height"], cloud["point_step"]) == (4, 1, 24)
-    record = np.frombuffer(cloud["data"], [(name, "<f4") for name in names])
-    np.testing.assert_array_equal(record["z"], DEPTH[np.isfinite(DEPTH)])
-    assert record["rgb"][1:].view("<u4")[0] == (3 << 16) | (4 << 8) | 5
 
 
 @pytest.fixture

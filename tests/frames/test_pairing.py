@@ -45,33 +45,11 @@ def test_the_right_view_first_is_refused(tmp_path):
         find_frames([tmp_path / "right", tmp_path / "left"])
 
 
-def test_one_file_is_a_frame(tmp_path):
-    (path,) = made(tmp_path, "raw.png")
-    assert find_frames([path]).frames == (("raw", path, None),)
-
-
 def test_a_list_of_the_shell_pairs_by_folder(tmp_path):
     paths = made(tmp_path, "left/1.png", "left/2.png", "right/1.png", "right/2.png")
     found = find_frames(paths)
     assert told(found) == [("1", "1.png", "1.png"), ("2", "2.png", "2.png")]
     assert not found.refused
-
-
-def test_a_list_with_one_view_missing_does_the_others(tmp_path):
-    paths = made(tmp_path, "left/1.png", "left/2.png", "right/2.png")
-    found = find_frames(paths)
-    assert told(found) == [("2", "2.png", "2.png")]
-    ((name, reason),) = found.refused
-    assert name == str(paths[0])
-    assert reason == "there is no right view of this name."
-
-
-def test_halves_of_a_list_pair_when_names_agree(tmp_path):
-    paths = made(tmp_path, "a/1.png", "a/2.png", "b/1.png", "b/2.png")
-    assert [(one.left, one.right) for one in find_frames(paths).frames] == [
-        (paths[0], paths[2]),
-        (paths[1], paths[3]),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.errors import InputError
-from d3s.frames import FileSource, Frame, FrameFiles, Refused, Source, find_frames
+from d3s.frames import FileSource, Frame, FrameFiles, Refused, find_frames
 
 RNG = np.random.default_rng(6)
 VIEWS = RNG.random((2, 6, 10), dtype=np.float32)
@@ -45,23 +45,6 @@ def test_a_pair_needs_no_rig_to_split_it_and_a_raw_frame_does():
     np.testing.assert_array_equal(right, rig.split(raw)[1])
 
 
-def test_files_are_a_source(tmp_path):
-    expected = {}
-    for name in ("a", "b"):
-        for side in ("left", "right"):
-            expected[name, side] = write(tmp_path / f"{name}_{side}.png")
-    source: Source = FileSource(find_frames([tmp_path]).frames)
-    assert source.frame_count == 2
-    with source as opened:
-        frames = list(opened)
-    source.close()
-    assert [(one.number, one.name) for one in frames] == [(0, "a"), (1, "b")]
-    for one in frames:
-        np.testing.assert_array_equal(one.views[0], expected[one.name, "left"])
-        np.testing.assert_array_equal(one.views[1], expected[one.name, "right"])
-        assert one.views[0].dtype == np.float32
-
-
 def test_a_frame_that_cannot_be_read_does_not_end_the_others(tmp_path):
     for name in ("a", "b", "c"):
         for side in ("left", "right"):
@@ -96,14 +79,6 @@ def test_one_file_stays_raw_without_a_rig_and_is_split_with_one(tmp_path):
     np.testing.assert_array_equal(halves.views[1], raw[:, 130:])
 
 
-def test_remarks_reach_the_frame(tmp_path):
-    colour = RNG.integers(0, 256, (6, 10, 3), dtype=np.uint8)
-    for side in ("left", "right"):
-        cv2.imwrite(str(tmp_path / f"{side}.png"), colour)
-    (frame,) = FileSource(find_frames([tmp_path]).frames)
-    assert "is in colour" in frame.remarks[0]
-
-
 def test_counts_need_a_full_scale_and_are_grey_integers():
     counts = np.zeros((6, 10), np.uint16)
     for full_scale in (0, -1, 70000):
@@ -128,19 +103,3 @@ def test_counts_are_split_with_their_full_scale():
     assert frame.levels().max() <= 65535
     np.testing.assert_allclose(frame.levels() / 65535, counts / 4095, atol=1e-5)
     assert frame.shape == (120, 260)
-
-
-def test_counts_above_their_full_scale_are_refused():
-    rig = d3s.Rig.paper_prototype().replace(
-        calibration=calibration(frame_rows_px=120, frame_cols_px=260)
-    )
-    counts = np.full((120, 260), 4096, np.uint16)
-    with pytest.raises(InputError, match="values up to 4096, and full_scale=4095"):
-        Frame(number=0, counts=counts, full_scale=4095).pair(rig)
-
-
-def test_a_frame_that_is_not_whole_is_not_used():
-    counts = np.zeros((120, 260), np.uint16)
-    frame = Frame(number=7, counts=counts, full_scale=4095, whole=False)
-    with pytest.raises(InputError, match="frame 7 is not whole"):
-        frame.pair(d3s.Rig.paper_prototype())

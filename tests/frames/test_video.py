@@ -71,12 +71,6 @@ def test_a_lossy_codec_is_told(tmp_path):
     assert frame.raw is not None
 
 
-def test_no_video_is_refused(tmp_path):
-    (tmp_path / "a.avi").write_text("no video")
-    with pytest.raises(InputError, match="cannot be read as a video"):
-        open_source(str(tmp_path / "a.avi"))
-
-
 class FakeCapture:
     """Camera as OpenCV shows it, with 20 images, then unplugged for a while."""
 
@@ -125,3 +119,9 @@ def test_a_camera_that_is_not_there_is_an_error(monkeypatch):
     monkeypatch.setattr(cv2, "VideoCapture", FakeCapture)
     with pytest.raises(CameraError, match="there is no camera uvc:3"):
         open_source("uvc:3")
+
+
+def test_no_video_is_refused(tmp_path):
+    (tmp_path / "a.avi").write_text("no video")
+    with pytest.raises(InputError, match="cannot be read as a video"):
+        open_source(str(tmp_path / "a.avi"))

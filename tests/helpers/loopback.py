@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,14 +27,6 @@ class Loopback:
         self._folder = folder
         self.scheduler = self._started("scheduler")
         self.nannies: list[subprocess.Popen[bytes]] = []
-
-    def restart(self, workers: int) -> None:
-        """Kill the scheduler, with which its workers end, and start others at the same address."""
-        self.scheduler.kill()
-        self.scheduler.wait()
-        self.scheduler = self._started("scheduler")
-        for _ in range(workers):
-            self.add_worker()
 
     def add_worker(self, *options: str) -> None:
         self.nannies.append(self._started("worker", *options))
@@ -105,10 +96,3 @@ def kill_a_worker(cluster: Loopback, number: int) -> int:
     for one in own:
         os.kill(one, signal.SIGKILL)
     return len(own)
-
-
-def wait_until(is_so, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.1)

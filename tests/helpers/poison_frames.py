@@ -1,4 +1,4 @@
-"""Frames that end their worker, by their names; and workers that see no file."""
+"""Frames that end their worker, by their names."""
 
 import os
 from collections.abc import Mapping
@@ -11,10 +11,3 @@ def make_frame(maker: str, frame: Mapping[str, Any]) -> dict[str, Any]:
     if frame["name"].startswith("leaves"):
         os._exit(3)
     return real.make_frame(maker, frame)
-
-
-def describe_blind(seen: Any, written: Any) -> dict[str, Any]:
-    """Description by a worker that sees no file."""
-    from d3s.tasks import worker
-
-    return {**worker.describe(seen, written), "missing": [seen[0][0]]}

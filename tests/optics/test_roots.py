@@ -1,12 +1,13 @@
 """Roots of polynomials, against polynomials made from known roots and against mpmath."""
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from d3s.optics.roots import choose_root, real_cubic_roots, real_quadratic_roots
+
+mpmath = pytest.importorskip("mpmath")  # of sympy, which the core does without
 
 sizes = st.floats(1e-3, 1e3).flatmap(lambda v: st.sampled_from([v, -v]))
 

@@ -6,9 +6,8 @@ import pytest
 
 import poison
 from d3s.errors import InputError
-from d3s.tasks import Cluster, Kind, Outcome, Task, run, worker
+from d3s.tasks import Cluster, Kind, Task, run, worker
 from d3s.tasks import cluster as dask
-from d3s.tasks.cluster import _Submitted as Submitted
 from loopback import loopback
 
 pytest.importorskip("distributed")
@@ -47,15 +46,6 @@ def test_short_tasks_go_together_and_stop_no_other(cluster):
     assert {key: one.result for key, one in found.items()} == {
         str(number): 2 * number for number in range(60)
     }
-
-
-def test_size_of_groups_follows_the_time_of_tasks():
-    submitted = Submitted(None, Cluster("tcp://127.0.0.1:8786"))
-    assert submitted._group_size() == 1  # nothing is known
-    for time_s, size in ((0.09, 4), (0.0, 16), (3.0, 1)):
-        for _ in range(50):
-            submitted._timed(Outcome(key="a", kind=Kind.DONE, time_s=time_s))
-        assert submitted._group_size() == size
 
 
 def test_workers_are_asked_for_folders_and_code(cluster, tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 import math
 import os
 import shutil
-import subprocess
 import sys
 import time
 from functools import partial
@@ -20,7 +19,6 @@ from d3s.tasks import (
     Processes,
     Task,
     WorkerEndedError,
-    place_of,
     run,
 )
 
@@ -95,11 +93,6 @@ def test_tasks_are_taken_as_there_is_room_and_closing_ends_the_work():
     assert len(taken) < 8
 
 
-def test_no_task_is_no_work():
-    assert list(run([], Processes(2))) == []
-    assert list(run([])) == []
-
-
 def test_workers_that_cannot_begin_are_told(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with pytest.raises(D3SError, match="a worker process cannot be started: No such file"):
@@ -116,26 +109,3 @@ def test_functions_of_scripts_cannot_go_elsewhere():
         list(run([Task("a", lambda job: job, 1)], Processes(2)))
     with pytest.raises(InputError, match="has arguments by name"):
         list(run([Task("a", partial(poison.double, number=1), 1)], Processes(2)))
-
-
-def test_a_script_needs_no_guard_of_its_main_module(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import math\n"
-        "from d3s.tasks import Processes, Task, run\n"
-        "tasks = [Task(str(number), math.sqrt, number) for number in (1, 4)]\n"
-        "print(sorted(one.result for one in run(tasks, Processes(2))))\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[1.0, 2.0]\n"
-
-
-def test_place_of_a_number():
-    assert place_of(1) == Here()
-    assert place_of(3) == Processes(3)
-    assert place_of(3, tasks=2) == Processes(2)
-    assert place_of(None, tasks=1) == Here()
-    assert place_of(Processes(1)) == Processes(1)
-    for wrong in (0, -1, 1.5, "2", 5000):
-        with pytest.raises(InputError, match=r"workers=.* must be a whole number from 1 to 1024"):
-            place_of(wrong)

@@ -80,7 +80,9 @@ def calibrate_folders(
     with closing(run(tasks, where)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
             if outcome.kind == Kind.DONE:
-                done[outcome.key] = _calibrated(outcome.result)
+                found = outcome.result
+                paths = {one: found[one] and Path(found[one]) for one in ("rig", "report")}
+                done[outcome.key] = Calibrated(**{**found, **paths})
             else:
                 refused[outcome.key] = _refused(outcome, to_do[outcome.key]["folder"])
                 if on_refused is not None:
@@ -94,23 +96,26 @@ def calibrate_folders(
     )
 
 
+def attempt(folder: str | os.PathLike[str], **settings: Any) -> tuple[Rig | None, Report, str]:
+    """Rig, report, and why there is no rig; `settings` are arguments of `d3s.calibrate`.
+
+    An error without a report, of captures that cannot be read, is raised.
+    """
+    try:
+        return *calibrate(folder, **settings), ""
+    except CalibrationError as error:
+        if not isinstance(error.report, Report):
+            raise
+        return None, error.report, str(error)
+
+
 def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
     """Calibrate one camera, and write its rig file and its report; returns what was written."""
     settings = dict(job["settings"])
     design = settings.pop("design", None)
     rig_file, page = Path(job["rig"]), Path(job["report"])
-    rig, problem = None, ""
-    try:
-        rig, report = calibrate(
-            job["folder"],
-            design=None if design is None else Rig.load(design),
-            name=job["name"],
-            **settings,
-        )
-    except CalibrationError as error:
-        if not isinstance(error.report, Report):
-            raise
-        problem, report = str(error), error.report
+    built = None if design is None else Rig.load(design)
+    rig, report, problem = attempt(job["folder"], design=built, name=job["name"], **settings)
     if rig is not None:
         rig.save(rig_file, overwrite=job["overwrite"])
     registered("reports", "calibration")(report, page, overwrite=job["overwrite"])
@@ -148,11 +153,6 @@ def _jobs(
             "overwrite": overwrite,
         }
     return jobs
-
-
-def _calibrated(result: Mapping[str, Any]) -> Calibrated:
-    paths = {name: Path(result[name]) if result[name] else None for name in ("rig", "report")}
-    return Calibrated(**{**result, **paths})
 
 
 def _refused(outcome: Outcome, folder: str) -> Refused:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from d3s.camera.align.measure import Alignment
-    from d3s.camera.align.session import Calibrated, Session, Shown
+    from d3s.camera.align.session import Session, Shown
 
 _COLOURS = {"good": "green", "turn": "red", "unknown": "yellow"}
 _WORDS = {"good": "good", "turn": "turn it", "unknown": "cannot know"}
@@ -168,10 +168,9 @@ def _print_json(session: "Session", frames: int | None) -> "Alignment | None":
 
     last = None
     for shown in _measured(session, frames):
-        if shown is not None:
-            last = shown.alignment
-            values = frame_json(shown)
-            typer.echo(json.dumps({name: values[name] for name in _IN_JSON}, allow_nan=False))
+        last = shown.alignment
+        values = frame_json(shown)
+        typer.echo(json.dumps({name: values[name] for name in _IN_JSON}, allow_nan=False))
     _say_problem(session)
     return last
 
@@ -290,10 +289,7 @@ def _capture(session: "Session", planned: list[float]) -> None:
 
 def _calibrate(session: "Session") -> None:
     typer.echo("Calibrating: this takes a minute or more.", err=True)
-    _print_calibrated(session.run_calibration())
-
-
-def _print_calibrated(found: "Calibrated") -> None:
+    found = session.run_calibration()
     values = found.values
     typer.echo(f"Verdict: {values['grade']}. {values['summary']}")
     for remark in values["remarks"]:

@@ -11,7 +11,9 @@ from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
     SOME_FAILED,
-    Failures,
+    Force,
+    Json,
+    Quiet,
     check_places,
     check_suffix,
     goes_on,
@@ -97,11 +99,9 @@ def calibrate(
         bool,
         typer.Option("--skip-done", help="Of several cameras, leave those that have a report."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the numbers as JSON, and no table.")
-    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Find everything that a home-made camera needs to know depth.
 
@@ -148,9 +148,8 @@ def _calibrate_one(
     captures: Path, output: Path, page: Path, settings: dict[str, Any], flags: Flags
 ) -> None:
     """Calibrate one camera, write its files, and print the verdict."""
-    import d3s
-    from d3s.calibrate.report import Report
-    from d3s.errors import CalibrationError, OutputError
+    from d3s.batch.calibrations import attempt
+    from d3s.errors import OutputError
     from d3s.estimate.plot.panels import need_matplotlib
     from d3s.lab.view.calibration import write_report
     from d3s.rig import Rig
@@ -161,15 +160,9 @@ def _calibrate_one(
     check_places(*files, force=flags.force)
     _check_inputs(captures, design, *files)
     built = None if design is None else Rig.load(design)
-    rig, problem = None, ""
     silent = flags.quiet or flags.as_json
     with progress_bar(100, f"Calibrating from {captures}.", quiet=silent) as progress:
-        try:
-            rig, found = d3s.calibrate(captures, design=built, progress=progress, **settings)
-        except CalibrationError as error:
-            if not isinstance(error.report, Report):
-                raise
-            problem, found = str(error), error.report
+        rig, found, problem = attempt(captures, design=built, progress=progress, **settings)
     if rig is not None:  # before the report, which is less important
         rig.save(output, overwrite=flags.force)
     try:
@@ -278,7 +271,8 @@ def _calibrate_many(
 
     if flags.force and flags.skip_done:
         raise typer.BadParameter("--force does all again and --skip-done does not: leave one.")
-    words, failures = f"Calibrating {len(folders)} cameras.", Failures()
+    words = f"Calibrating {len(folders)} cameras."
+    failures: list[object] = []
     silent = flags.quiet or flags.as_json
     with (
         goes_on(
@@ -297,7 +291,7 @@ def _calibrate_many(
             overwrite=flags.force,
             skip_done=flags.skip_done,
             progress=progress,
-            on_refused=failures.add,
+            on_refused=failures.append,
         )
     _print_many(found, output, flags)
     usable = [one for one in found.done if one.rig is not None]

@@ -1,7 +1,7 @@
 """`d3s convert`: depth from one format to others, and recordings to folders and back."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -363,37 +363,15 @@ def _converted(
     from d3s.rig import Rig
 
     rig = None if options.rig is None else Rig.load(options.rig)
-    silent = options.quiet or options.as_json
-
-    def run(work: Callable[[Any], Any]) -> Any:
-        with progress_bar(1, f"Converting {source}.", quiet=silent) as progress:
-            return work(progress)
-
-    if source.suffix.lower() == _RECORDING and options.is_bag:
-        return run(lambda progress: conversion.to_bag(source, target, progress=progress)), ()
-    if source.suffix.lower() == _RECORDING:
-        found: tuple[int, tuple[Any, ...]] = run(
-            lambda progress: conversion.to_folder(
-                source, target, overwrite=options.force, progress=progress
-            )
-        )
-        return found
-    if conversion.is_bag(source):
-        count = run(
-            lambda progress: conversion.from_bag(
-                source,
-                target,
-                images=options.topics,
-                rig=rig,
-                full_scale=options.full_scale,
-                overwrite=options.force,
-                progress=progress,
-            )
-        )
+    force, silent = options.force, options.quiet or options.as_json
+    with progress_bar(1, f"Converting {source}.", quiet=silent) as progress:
+        if source.suffix.lower() == _RECORDING and options.is_bag:
+            return conversion.to_bag(source, target, progress=progress), ()
+        if source.suffix.lower() == _RECORDING:
+            return conversion.to_folder(source, target, overwrite=force, progress=progress)
+        more: dict[str, Any] = {"rig": rig, "overwrite": force, "progress": progress}
+        if not conversion.is_bag(source):
+            return conversion.from_folder(source, target, **more)
+        topics, full_scale = options.topics, options.full_scale
+        count = conversion.from_bag(source, target, images=topics, full_scale=full_scale, **more)
         return count, ()
-    found = run(
-        lambda progress: conversion.from_folder(
-            source, target, rig=rig, overwrite=options.force, progress=progress
-        )
-    )
-    return found

@@ -19,7 +19,6 @@ from d3s.cli.options import (
     order_of,
 )
 from d3s.cli.output import (
-    Failures,
     Force,
     Json,
     Quiet,
@@ -221,7 +220,8 @@ def depth(
     count = len(found.frames)
     silent = quiet or as_json or count < 2
     place = _place(workers, scheduler, count)
-    words, failures = f"Estimating the depth of {count} frames.", Failures()
+    words = f"Estimating the depth of {count} frames."
+    failures: list[object] = []
     with (
         goes_on(
             lambda: (
@@ -239,7 +239,7 @@ def depth(
             skip_done=skip_done,
             workers=place,
             progress=progress,
-            on_refused=failures.add,
+            on_refused=failures.append,
         )
     print_outcomes(found, batch, output, is_shared=place != 1, quiet=quiet, as_json=as_json)
     code = exit_code(found, batch)

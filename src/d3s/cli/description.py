@@ -361,32 +361,15 @@ def _rig_facts(rig: Rig) -> Facts:
                 for one in rig.calibration.history
             ]
         if rig.calibration.lenses is not None:
-            shape = rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
-            facts["lenses"] = _lens_facts(rig.calibration.lenses, optics, shape)
+            facts["lenses"] = _lens_facts(rig.calibration.lenses, optics)
     return facts
 
 
-def _lens_facts(lenses: LensMaps, optics: Optics, shape: tuple[int, int]) -> Facts:
-    """Errors of lenses at the left and the right side of views of this shape, at half height."""
-    half_y, half_x = ((size - 1) / (2 * lenses.field_radius_px) for size in shape)
-    x, y = np.array([-half_x, half_x]), np.zeros(2)
-    facts: Facts = {}
-    for camera, view in enumerate(("left", "right")):
-        outwards = (lenses.distorted(camera, x, y)[0] - x) * np.sign(x) * lenses.field_radius_px
-        tangential, _, sagittal = lenses.focus_dpt(camera, x, y)
-        facts[f"{view}_view_at_sides"] = {
-            "distortion_px": outwards.tolist(),
-            "light": lenses.illumination(camera, x, y).tolist(),
-            "tangential_focus_dpt": tangential.tolist(),
-            "sagittal_focus_dpt": sagittal.tolist(),
-        }
-    everywhere = np.linspace(-1, 1, 33)
-    left_over_px = lenses.remaining_disparity_px(
-        half_x * everywhere, half_y * everywhere[:, np.newaxis], 1.0, optics
-    )
+def _lens_facts(lenses: LensMaps, optics: Optics) -> Facts:
+    """What the lenses leave uncorrected, as disparity on the axis and at the edge of the field."""
     variance = lenses.disparity_variance(optics)
-    return facts | {
-        "disparity_at_1_m_rms_px": float(np.sqrt(np.mean(left_over_px**2))),
+    return {
+        "field_radius_px": lenses.field_radius_px,
         "disparity_sigma_px": lenses.disparity_sigma_px,
         "edge_sigma_px": lenses.edge_sigma_px,
         "scale_sigma": lenses.scale_sigma,

@@ -223,13 +223,14 @@ def _tell(
     from d3s.cli.design_tables import tell
     from d3s.lab.design.predict import predict
     from d3s.lab.design.report import DesignReport
+    from d3s.lab.design.tolerances import tolerances
     from d3s.lab.design.verify import frames_per_second
 
     is_quiet = options["quiet"] or options["as_json"]
     prediction = predict(camera, reach_m=reach_m, light=light, wall=wall)
     wish = _error_of(options["error"])
     measured = _verify(prediction, quiet=is_quiet) if options["verify"] else []
-    table = _tolerances(prediction, wish) if options["tolerances"] or options["report"] else ()
+    table = tolerances(prediction, wish) if options["tolerances"] or options["report"] else ()
     ends = float(prediction.depth_m[0]), float(prediction.depth_m[-1])
     speed = frames_per_second(camera, ends)
     told = DesignReport(
@@ -255,12 +256,6 @@ def _verify(prediction: "Prediction", *, quiet: bool) -> "list[MeasuredErrors]":
     words = f"Simulating planes at {VERIFIED_DEPTHS} depths ..."
     with progress_bar(VERIFIED_DEPTHS, words, quiet=quiet) as progress:
         return verify(prediction, progress=progress)
-
-
-def _tolerances(prediction: "Prediction", wish: Any) -> Any:
-    from d3s.lab.design.tolerances import tolerances
-
-    return tolerances(prediction, wish)
 
 
 def _write(told: Any, options: dict[str, Any]) -> list[str]:
@@ -418,7 +413,8 @@ def _wish_of(options: dict[str, Any]) -> "Requirements":
             "cameras are searched."
         )
     error = _error_of(options["error"])
-    field = {} if options["min_field"] is None else _field(options["min_field"])
+    field_deg = options["min_field"]
+    field = {} if field_deg is None else {"min_field_rad": math.radians(field_deg)}
     left_px = options["calibration_px"]
     left = {} if left_px is None else {"calibration_px": left_px}
     return Requirements(
@@ -429,10 +425,6 @@ def _wish_of(options: dict[str, Any]) -> "Requirements":
         **field,
         **left,
     )
-
-
-def _field(degrees: float) -> dict[str, float]:
-    return {"min_field_rad": math.radians(degrees)}
 
 
 def _error_of(text: str | None) -> "ErrorLimit":

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,6 @@ from d3s.cli.output import NOTHING_USABLE, Quiet, progress_bar, say_json, say_st
 
 if TYPE_CHECKING:
     from d3s.cli.installation import Health
-    from d3s.rig import Rig
 
 
 def doctor(
@@ -36,13 +36,14 @@ def doctor(
     Exit code 1 if the self-test fails. The first run compiles for up to a minute.
     """
     from d3s.cli.installation import examine
+    from d3s.rig import Rig
 
-    camera = _camera(rig)
+    camera = None if rig is None else Rig.load(rig)  # refused before anything is compiled
     if warm:
         _warm_up(quiet=quiet or as_json)
     if not (quiet or as_json):
         say_step("Looking at the machine, and trying a simulated plane ...")
-    health = examine() if camera is None else examine(camera)
+    health = examine(camera)
     if as_json:
         say_json(_as_json(health))
     elif not quiet:
@@ -51,23 +52,14 @@ def doctor(
         raise typer.Exit(NOTHING_USABLE)
 
 
-def _camera(path: Path | None) -> "Rig | None":
-    """Camera of a rig file; refused before anything is compiled."""
-    if path is None:
-        return None
-    from d3s.rig import Rig
-
-    return Rig.load(path)
-
-
 def _warm_up(*, quiet: bool) -> None:
     from d3s.cli.installation import warm_up
 
     with progress_bar(_WARM_STEPS, "Compiling, for some minutes ...", quiet=quiet) as progress:
-        warmed = warm_up(progress)
+        started_s = time.monotonic()
+        kept = warm_up(progress).writable or "nowhere: no folder can be written"
     if not quiet:
-        kept = warmed.folders.writable or "nowhere: no folder can be written"
-        say_step(f"Compiled or found in {warmed.seconds:.0f} s. Kept in {kept}.")
+        say_step(f"Compiled or found in {time.monotonic() - started_s:.0f} s. Kept in {kept}.")
 
 
 _WARM_STEPS = 10  # of d3s.cli.installation

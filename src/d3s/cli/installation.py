@@ -221,28 +221,19 @@ _FRAME, _CROP = (200, 720), (161, 321)  # of raw frames, to warm up
 _RAW_LEVELS = 4095
 
 
-@dataclass(frozen=True, kw_only=True)
-class Warmed:
-    """Result of `warm_up`."""
-
-    seconds: float
-    folders: Folders  # of the loops of d3s.rig; those of other packages are beside them
-
-
-def warm_up(progress: Progress | None = None) -> Warmed:
+def warm_up(progress: Progress | None = None) -> Folders:
     """Compile the loops that depth maps need, and keep them where a folder can be written.
 
     Small simulated pairs go through the methods `joint` and `consensus` with each kind of camera,
     and a raw frame is split. The loops of calibration and of most textures are compiled when they
-    are first used.
+    are first used. Returns the folders of the loops of `d3s.rig`; those of others are beside them.
     """
-    started = time.perf_counter()
     steps = list(_steps())
     for number, step in enumerate(steps):
         step()
         if progress is not None:
             progress(number + 1, len(steps))
-    return Warmed(seconds=time.perf_counter() - started, folders=folders_of(Path(split.__file__)))
+    return folders_of(Path(split.__file__))
 
 
 def _steps() -> Iterator[Callable[[], object]]:

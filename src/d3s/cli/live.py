@@ -31,9 +31,9 @@ from d3s.cli.output import Quiet, value_of
 
 if TYPE_CHECKING:
     from d3s.camera.live.pipeline import Counts, Recorder
+    from d3s.camera.live.saved import Show
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
-    from d3s.camera.live.shows import Show
     from d3s.rig import Rig
 
 _RECORDING = ".mcap"
@@ -275,7 +275,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
     given = rig_of_word(rig)
     if given is not None:
         return given
-    if _is_twin(source):
+    if source.partition(":")[0] == _TWIN:
         return Rig.paper_prototype()
     if Path(source).suffix.lower() == _RECORDING:
         from d3s.camera.recording import Recording
@@ -287,10 +287,6 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
         f"which camera is {source}? Give its rig file, or paper for the paper's prototype.",
         param_hint="--rig",
     )
-
-
-def _is_twin(source: str) -> bool:
-    return source.partition(":")[0] == _TWIN
 
 
 def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":

@@ -62,6 +62,27 @@ def depth_range_m(text: str) -> tuple[float, float]:
     return range_m
 
 
+def series_m(text: str, others: str) -> tuple[float, ...]:
+    """Even lengths in metres, from START:STOP:COUNT; `others` is what else can be given."""
+    from d3s.lab.twin.sequence import even_distances_m
+
+    first, *rest = text.split(":")
+    if len(rest) != 2 or not rest[1].strip().isdecimal():
+        raise typer.BadParameter(
+            f"{text!r} is no series. Write START:STOP:COUNT, such as 0.25:2.0:25 or 25cm:2m:25, or "
+            f"{others}."
+        )
+    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas between; none if one of them is no number."""
+    try:
+        return tuple(float(one) for one in text.split(","))
+    except ValueError:
+        return ()
+
+
 def has_unit(text: str) -> bool:
     """Whether a length, such as 193mm, names its unit."""
     found = _LENGTH.fullmatch(text)

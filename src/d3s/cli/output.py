@@ -133,40 +133,15 @@ def graded_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table
 _LINE_S = 60.0
 
 
-class Failures:
-    """Number of steps that failed so far, for a progress bar.
-
-    Examples
-    --------
-    >>> from d3s.cli.output import Failures
-    >>> failures = Failures()
-    >>> failures.add()
-    >>> failures.words()
-    '1 failed'
-    """
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def add(self, *_: object) -> None:
-        """Count one more."""
-        self._count += 1
-
-    def words(self) -> str:
-        """Number in words; empty if none failed."""
-        return f"{self._count} failed" if self._count else ""
-
-
 @contextmanager
 def progress_bar(
-    total: int, words: str, *, quiet: bool, failures: Failures | None = None
+    total: int, words: str, *, quiet: bool, failures: Sequence[object] = ()
 ) -> "Iterator[types.Progress | None]":
     """Yield the callback of a progress bar on stderr; None if it is to be quiet.
 
     The bar has an estimate of the time that is left. Where stderr is no terminal, as in a log file,
-    a line is printed first, and after each minute.
+    a line is printed first, and after each minute. It tells how many `failures` there are by then.
     """
-    failures = failures or Failures()
     if quiet:
         yield None
         return
@@ -187,10 +162,14 @@ def progress_bar(
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), failed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
-        yield lambda done, _: bar.update(task, completed=done, description=failures.words())
+        yield lambda done, _: bar.update(task, completed=done, description=_failed(failures))
 
 
-def _lines(failures: Failures) -> "types.Progress":
+def _failed(failures: Sequence[object]) -> str:
+    return f"{len(failures)} failed" if failures else ""
+
+
+def _lines(failures: Sequence[object]) -> "types.Progress":
     """Progress as a line a minute, with an estimate of the end."""
     started = told = time.monotonic()
     first: int | None = None  # steps that were done before take no time
@@ -204,7 +183,7 @@ def _lines(failures: Failures) -> "types.Progress":
         told = now
         left_s = (now - started) / (done - first) * (total - done)
         end = (datetime.now() + timedelta(seconds=left_s)).strftime("%H:%M")
-        failed = f", {failures.words()}" if failures.words() else ""
-        typer.echo(f"{done} of {total}{failed}; the end is near {end}.", err=True)
+        failed = ", ".join(filter(None, [f"{done} of {total}", _failed(failures)]))
+        typer.echo(f"{failed}; the end is near {end}.", err=True)
 
     return say

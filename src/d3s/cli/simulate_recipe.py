@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.options import length_m, shape_px
+from d3s.cli.options import numbers, series_m, shape_px
 
 if TYPE_CHECKING:
     from d3s.lab.twin.recipe import Recipe
@@ -108,9 +108,11 @@ def check_combination(given: set[str], options: dict[str, Any]) -> None:
     scene = options["scene"]
     _check_scene_of_options(given, scene)
     _check_required(given, scene)
-    if "raw" in given:
-        _check_raw(given)
-    elif "bayer" in given:
+    if given >= {"raw", "truth"}:
+        raise typer.BadParameter(
+            "--truth cannot be given with --raw: the truth of a raw frame is one NPZ file."
+        )
+    if "bayer" in given and "raw" not in given:
         raise typer.BadParameter(
             "--bayer is for --raw: a rectified pair was resampled, and has no pattern of colours."
         )
@@ -155,13 +157,6 @@ def _check_required(given: set[str], scene: SceneName) -> None:
         raise typer.BadParameter("--scene depth-map needs --image and --depth-map.")
 
 
-def _check_raw(given: set[str]) -> None:
-    if "truth" in given:
-        raise typer.BadParameter(
-            "--truth cannot be given with --raw: the truth of a raw frame is one NPZ file."
-        )
-
-
 # Fields of a sensor by option.
 _SENSOR_FIELDS = {
     "noise": "noise",
@@ -179,6 +174,7 @@ _SENSOR_FIELDS = {
 
 def recipe_from_options(options: dict[str, Any]) -> "Recipe":
     """Recipe from the options of the command; a `SceneError` names all values that are wrong."""
+    from d3s.camera.capture.twin import scaled_layout
     from d3s.lab.twin.recipe import Recipe
     from d3s.rig import Rig
 
@@ -193,7 +189,7 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "count": options["count"],
         "seed": options["seed"],
         "shape": None if options["raw"] else size,
-        "layout": _layout_table(size) if options["raw"] and size else None,
+        "layout": scaled_layout(size) if options["raw"] and size else None,
         "psf": options["psf"].value,
         "wavelength_m": options["wavelength"],
         "images": options["images"].value,
@@ -203,18 +199,6 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "rig": Rig.paper_prototype() if rig is None else Rig.load(rig),
     }
     return Recipe(**_without_none(fields))
-
-
-def _layout_table(size: tuple[int, int]) -> dict[str, float]:
-    """[layout] of the recipe: a sensor of another size, with fields and partition to its scale."""
-    from d3s.lab.twin.raw import RawLayout
-
-    rows, cols = size
-    usual = RawLayout()
-    scale = cols / usual.cols_px
-    lengths = ("field_radius_px", "field_edge_px", "partition_px", "partition_edge_px")
-    scaled = {name: max(scale * getattr(usual, name), 1.0) for name in lengths}
-    return {"rows_px": rows, "cols_px": cols, **scaled}
 
 
 def _scene_table(options: dict[str, Any], distances_m: tuple[float, ...] | None) -> dict[str, Any]:
@@ -320,16 +304,13 @@ def _sensor_table(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _three_numbers(text: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(one) for one in text.split(","))
-    except ValueError:
-        numbers = ()
-    if len(numbers) != 3:
+    found = numbers(text)
+    if len(found) != 3:
         raise typer.BadParameter(
             f"--channel-shares {text!r} must be three numbers: red, green and blue, such as "
             "0.6,1,0.7."
         )
-    return numbers
+    return found
 
 
 def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
@@ -345,17 +326,9 @@ def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
 
 def _distances_m(text: str) -> tuple[float, ...]:
     """Distances of --sequence, in metres."""
-    from d3s.lab.twin.sequence import PROTOCOLS, even_distances_m
+    from d3s.lab.twin.sequence import PROTOCOLS
 
-    if text in PROTOCOLS:
-        return PROTOCOLS[text]
-    first, *rest = text.split(":")
-    if len(rest) != 2 or not rest[1].strip().isdecimal():
-        raise typer.BadParameter(
-            f"{text!r} is not a sequence. Write {', '.join(PROTOCOLS)}, or START:STOP:COUNT, such "
-            "as 0.25:1.21:25 or 25cm:1.21m:25."
-        )
-    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
+    return PROTOCOLS[text] if text in PROTOCOLS else series_m(text, " or ".join(PROTOCOLS))
 
 
 def _absolute(path: Path) -> str:

@@ -14,21 +14,18 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.files.raw import Samples, check_size, cut_short, decoded_as, orientation_in
 
-_SOI, _EOI, _SOS, _DHT, _DQT, _DRI = 0xD8, 0xD9, 0xDA, 0xC4, 0xDB, 0xDD
-_APP0, _APP1, _APP14 = 0xE0, 0xE1, 0xEE
+_EOI, _SOS, _DHT, _APP1 = 0xD9, 0xDA, 0xC4, 0xE1
 _FRAMES = {*range(0xC0, 0xD0)} - {_DHT, 0xC8, 0xCC}
 _HUFFMAN_FRAMES = {0xC0, 0xC1, 0xC2}
-_JFIF = b"JFIF\0\1\1\0\0\1\0\1\0\0"
 # A block of 8 x 8 pixels takes a bit at least.
 _MOST_PIXELS_PER_BYTE = 512
 
 
 class _Segment(NamedTuple):
-    """One marker of a JPEG file, its content, and for a scan the packed pixels that follow."""
+    """One marker of a JPEG file, and its content."""
 
     marker: int
     body: bytes
-    pixels: bytes = b""
 
 
 def read_jpeg(raw: bytes, max_pixels: int) -> Samples:
@@ -48,7 +45,7 @@ def read_jpeg(raw: bytes, max_pixels: int) -> Samples:
         )
     if width * height > _MOST_PIXELS_PER_BYTE * len(raw):
         raise cut_short("holds fewer JPEG pixels than its header says")
-    with decoded_as("JPEG"), JpegImageFile(io.BytesIO(_essential(segments))) as picture:
+    with decoded_as("JPEG"), JpegImageFile(io.BytesIO(raw)) as picture:
         values = np.asarray(picture)
     if values.shape[:2] != (height, width):
         raise cut_short("cannot be decoded")
@@ -72,11 +69,8 @@ def _segments(raw: bytes) -> list[_Segment]:
         end = at + 2 + int.from_bytes(raw[at + 2 : at + 4], "big")
         if end < at + 4 or end > len(raw):
             break
-        start = end
-        if marker == _SOS:
-            end = _end_of_scan(raw, end)
-        segments.append(_Segment(marker, raw[at + 4 : start], raw[start:end]))
-        at = end
+        segments.append(_Segment(marker, raw[at + 4 : end]))
+        at = _end_of_scan(raw, end) if marker == _SOS else end
         if raw[at : at + 2] == bytes((0xFF, _EOI)):
             return segments
     raise cut_short(f"ends, or is no longer a JPEG, at byte {at}")
@@ -95,32 +89,6 @@ def _end_of_scan(raw: bytes, at: int) -> int:
             at += 1
         else:
             return at
-
-
-def _essential(segments: list[_Segment]) -> bytes:
-    """JPEG file of the segments that concern the samples: no previews, profiles and notes.
-
-    Pillow warns of damaged notes, and would follow a note on several pictures in one file.
-    """
-    kept = [kept for segment in segments if (kept := _kept(segment)) is not None]
-    parts = [
-        bytes((0xFF, segment.marker))
-        + (len(segment.body) + 2).to_bytes(2, "big")
-        + segment.body
-        + segment.pixels
-        for segment in kept
-    ]
-    return b"".join((bytes((0xFF, _SOI)), *parts, bytes((0xFF, _EOI))))
-
-
-def _kept(segment: _Segment) -> _Segment | None:
-    if segment.marker in {*_FRAMES, _SOS, _DHT, _DQT, _DRI}:
-        return segment
-    # These two say how the colours are meant.
-    if segment.marker == _APP0 and segment.body.startswith(b"JFIF\0"):
-        return _Segment(_APP0, _JFIF)
-    adobe = segment.marker == _APP14 and segment.body.startswith(b"Adobe")
-    return segment if adobe and segment.body[11:12] in (b"\0", b"\1") else None
 
 
 def read_bmp(raw: bytes, max_pixels: int) -> Samples:

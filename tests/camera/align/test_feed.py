@@ -151,17 +151,6 @@ def test_wrong_questions_are_answered_in_a_sentence(tmp_path, question, words):
         assert words in talk(address, work)["error"]
 
 
-def test_distance_is_set_and_the_scene_forgotten(tmp_path):
-    async def work(_client, socket):
-        await answer_to(socket, ask="distance", distance_m=0.6)
-        await answer_to(socket, ask="forget")
-        return await answer_to(socket, ask="distance", distance_m=None)
-
-    with running(tmp_path, wall()) as (address, session):
-        assert talk(address, work)["typed_m"] is None
-        assert session.watch.distance_m is None
-
-
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 @pytest.mark.parametrize("width", [400, 1400])
 def test_page_in_a_browser(tmp_path, width):

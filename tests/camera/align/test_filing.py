@@ -10,12 +10,6 @@ from d3s.errors import CapturesError, InputError
 from d3s.files import read_image
 
 
-def test_good_frames_pass():
-    checked = check_frames([wall(seed=1), wall(seed=2), wall(seed=3)])
-    assert checked.problems == ()
-    assert checked.motion_px < 0.3
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -70,13 +64,6 @@ def test_impossible_distance_is_refused(tmp_path, distance):
     with pytest.raises(InputError):
         CaptureFolder(tmp_path).add(wall(), distance)
     assert not list(tmp_path.iterdir())
-
-
-def test_free_path_counts(tmp_path):
-    folder = CaptureFolder(tmp_path)
-    (tmp_path / "rig.html").touch()
-    (tmp_path / "rig_2.toml").touch()
-    assert folder.free_path("rig", (".toml", ".html")).name == "rig_3"
 
 
 def test_distances_from_text():

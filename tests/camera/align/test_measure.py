@@ -55,12 +55,6 @@ def test_camera_as_designed_is_good(good):
     assert next_step(steps_of(good.readings)).name == "focus"
 
 
-def test_standard_deviations_cover_the_errors(good):
-    for name in ("rows_px", "roll_rad", "gain", "partition_px"):
-        reading = good[name]
-        assert abs(reading.value) < 5 * reading.sigma + 0.02 * reading.limit, name
-
-
 def test_wall_without_texture_is_said():
     found = measure(plain(), RIG, distance_m=0.5)
     assert "no texture" in found.problem
@@ -83,34 +77,12 @@ def test_covered_lens_is_said():
     assert found["white_right"].state == "good"
 
 
-def test_overexposed_half_is_named():
-    frame = wall().copy()
-    frame[:, 480:] = np.clip(1.6 * frame[:, 480:], 0, 1)
-    found = measure(frame, RIG)
-    assert found["clipped_left"].state == "turn"
-    assert found["clipped_right"].state == "good"
-    assert "expose less" in found["clipped_left"].advice
-
-
 def test_focus_difference_of_the_design_is_good():
     found = measure(wall(0.6, "calibration"), RIG, distance_m=0.6)["focus_m"]
     assert found.value == pytest.approx(14.64e-6, abs=2 * found.sigma)
     assert found.sigma < 4e-6
     assert found.state != "turn"
     assert "dpt at 0.6" in found.note
-
-
-def test_focus_difference_without_a_distance_asks_for_it():
-    found = measure(misassembled("calibration", -1), RIG)
-    assert found["focus_m"].state == "unknown"
-    assert "type the distance" in found["focus_m"].advice
-    assert "distance not known" in found["rows_px"].note
-
-
-def test_rows_name_the_distance_and_the_turn_needs_depths(good):
-    assert "at 0.42 m" in good["rows_px"].note
-    assert good["turn_rad"].state == "unknown"
-    assert "near and far" in good["turn_rad"].advice
 
 
 def test_turned_baseline_is_told_from_rows_in_a_scene_with_depths():
@@ -135,11 +107,6 @@ def test_turned_baseline_is_told_from_rows_in_a_scene_with_depths():
 
 def pinhole():
     return d3s.Rig(optics=RIG.optics.replace(aperture_radius_m=0.0))
-
-
-def test_pinhole_has_no_focus_difference():
-    found = measure(wall(), pinhole(), distance_m=WALL_M)
-    assert "no aperture" in found["focus_m"].advice
 
 
 def test_counts_give_what_floats_give(good):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from d3s.camera.align.quantities import KINDS, PLAN, Reading, next_step, steps_of, unknown
+from d3s.camera.align.quantities import KINDS, Reading, next_step, steps_of, unknown
 
 
 def reading(value, sigma=0.1, name="rows_px", **more):
@@ -30,27 +30,6 @@ def test_state(value, sigma, state):
     assert reading(value, sigma).state == state
 
 
-def test_reason_makes_it_unknown():
-    found = unknown("rows_px", 0.0, 5.0, "no texture")
-    assert (found.state, found.advice, found.arrow) == ("unknown", "no texture", "")
-
-
-def test_words_have_the_amount_and_the_direction():
-    assert reading(9.0, amount="18 µm").advice == "lower the right lens by 18 µm"
-    assert reading(-9.0).advice == "raise the right lens by 9.0 px"
-    assert (reading(9.0).arrow, reading(-9.0).arrow, reading(0.0).arrow) == ("↓", "↑", "")
-
-
-def test_numbers_as_shown():
-    roll = Reading("roll_rad", math.radians(-0.6), math.radians(0.01), 0.0, math.radians(0.3))
-    shown = roll.as_json()["shown"]
-    assert shown == {"value": "-0.60°", "sigma": "0.010°", "should_be": "0.00 ± 0.30°"}
-    clipped = Reading("clipped_left", 0.02, 0.0001, 0.0, 0.005)
-    assert clipped.as_json()["shown"]["should_be"] == "at most 0.50 %"
-    assert clipped.as_json()["shown"]["value"] == "2.00 %"
-    assert Reading("gain", -1e-9, 0.001, 0.0, 0.03).as_json()["shown"]["value"] == "+0.0 %"
-
-
 def test_json_holds_no_nan():
     values = unknown("focus_m", 1e-5, 2e-6, "no texture").as_json()
     assert json.loads(json.dumps(values, allow_nan=False))["value"] is None
@@ -59,10 +38,6 @@ def test_json_holds_no_nan():
 def every(**changed):
     good = {name: Reading(name, 0.0, 0.0, 0.0, 1.0) for name in KINDS}
     return good | changed
-
-
-def test_every_quantity_has_its_step():
-    assert sorted(name for plan in PLAN for name in plan.quantities) == sorted(KINDS)
 
 
 def test_steps_go_in_order_and_turns_come_first():

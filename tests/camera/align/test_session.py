@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import d3s
-from align_frames import RIG, WALL_M, Camera, misassembled, plain, wall
+from align_frames import RIG, Camera, plain, wall
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import Calibrated, RawFiles, Session, calibration_of, open_raw
+from d3s.camera.align.session import Session, calibration_of, open_raw
 from d3s.camera.align.watch import Watch
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
@@ -24,14 +24,6 @@ def first_frame(session, timeout_s=60.0):
         assert arrived.wait(timeout_s), session.problem
         arrived.clear()
     return session.newest.read()
-
-
-def test_frames_are_measured():
-    with Session(Camera(misassembled("stone", -1)), Watch(RIG, distance_m=WALL_M)) as session:
-        shown = first_frame(session)
-        assert shown.alignment["rows_px"].value == pytest.approx(-10, rel=0.1)
-        assert shown.image.dtype == np.float32
-        assert session.state == "running"
 
 
 def test_refused_and_broken_frames_are_passed_over():
@@ -88,37 +80,10 @@ def test_capture_needs_a_folder_and_a_camera(tmp_path):
     path = tmp_path / "one.png"
     write_image(path, wall())
     folder = CaptureFolder(tmp_path / "captures")
-    with Session(RawFiles([path]), Watch(RIG), captures=folder) as session:
+    with Session(open_raw(str(path), RIG), Watch(RIG), captures=folder) as session:
         first_frame(session)
         with pytest.raises(InputError, match="camera that runs"):
             session.capture(0.4)
-
-
-def test_calibration_reports_its_progress(tmp_path):
-    folder = CaptureFolder(tmp_path)
-    for number in range(5):
-        folder.add(wall(), 0.3 + 0.1 * number)
-    seen = []
-
-    def calibrate(path, progress):
-        progress(1, 4)
-        seen.append((path, session.percent))
-        return Calibrated(
-            values={"grade": "good"}, page="", rig_path=None, page_path=path, problem=""
-        )
-
-    session = Session(Camera(wall()), Watch(RIG), captures=folder, calibrate=calibrate)
-    assert session.run_calibration() is session.calibrated
-    assert seen == [(tmp_path, 25.0)]
-    assert session.percent is None
-
-
-def test_distance_must_be_metres():
-    session = Session(Camera(wall()), Watch(RIG))
-    with pytest.raises(InputError, match="up to 20 m"):
-        session.set_distance(400.0)
-    session.set_distance(0.4)
-    assert session.watch.distance_m == 0.4
 
 
 def test_words_open_sources_of_raw_frames(tmp_path):

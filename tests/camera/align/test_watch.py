@@ -35,12 +35,3 @@ def test_sharpness_is_known_once_the_best_was_passed():
     assert low.state == "turn"
     assert low.value < 0.7
     assert watch.add(frame)["sharpness_left"].state == "good"
-
-
-def test_new_distance_forgets_the_best():
-    watch = Watch(RIG)
-    frame = wall(0.8)
-    watch.add(frame)
-    watch.add(cv2.GaussianBlur(frame, (0, 0), 1.5))
-    watch.distance_m = 0.8
-    assert watch.add(frame)["sharpness_right"].state == "unknown"

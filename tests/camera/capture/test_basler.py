@@ -9,7 +9,6 @@ import pytest
 
 from d3s.camera.capture import FaultKind, LiveCamera
 from d3s.camera.capture.basler import BaslerDevice
-from d3s.camera.capture.device import CountedOn
 from d3s.errors import CameraError, InputError
 from d3s.frames import open_source
 
@@ -18,12 +17,6 @@ def test_without_the_package_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pypylon", None)
     with pytest.raises(InputError, match=r"pip install 'd3s\[basler\]'"):
         BaslerDevice()
-
-
-def test_numbers_of_gige_cameras_go_on():
-    numbers = CountedOn()
-    found = [numbers.whole(one) for one in (65533, 65534, 65535, 1, 2, 4)]
-    assert found == [65533, 65534, 65535, 65536, 65537, 65539]
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
+from d3s.camera.live.pictures import PANELS, AutoRange, Panel, draw
 from d3s.camera.live.results import compute
 from d3s.camera.live.settings import Filter, Settings
-from d3s.errors import InputError
 from d3s.estimate.flags import Flag
 from d3s.estimate.plot.flags import FLAG_COLOURS
 from live_pages import RIG, SHAPE, views
@@ -62,17 +61,6 @@ def test_colours_are_those_of_the_scale(result):
         )
 
 
-def test_values_beyond_the_scale_have_its_end_colours(result):
-    depth_m = np.full(SHAPE, 0.1, np.float32)
-    depth_m[:, 100:] = 50
-    image, _ = picture(
-        with_arrays(result, depth_m=depth_m), Panel(kind="depth", width=200, low=0.5, high=2.0)
-    )
-    table = mpl.colormaps["viridis_r"]
-    assert image[50, 50] == pytest.approx(255 * np.array(table(0.0)[:3]), abs=4)
-    assert image[50, 150] == pytest.approx(255 * np.array(table(1.0)[:3]), abs=4)
-
-
 def test_flags_have_their_colours_and_shares(result):
     flags = np.zeros(SHAPE, np.uint16)
     flags[:, :50] = Flag.OCCLUDED | Flag.LOW_CONFIDENCE
@@ -88,54 +76,3 @@ def test_filter_hides_depths(result):
     after, _ = picture(result, Panel(kind="depth", width=200), Filter(max_sigma_m=1e-9))
     assert before.std() > 5
     assert after == pytest.approx(0xBB, abs=2)
-
-
-def test_missing_view_is_said_to_be_absent(result):
-    _, legend = picture(replace(result, right=None), Panel(kind="right", width=100))
-    assert legend["absent"]
-
-
-def test_automatic_scale_follows_slowly_and_jumps_at_cuts(result):
-    ranges = AutoRange()
-
-    def high(serial, factor):
-        scaled = with_arrays(result, depth_m=result.depth_map.depth_m * np.float32(factor))
-        scaled = replace(scaled, serial=serial)
-        return ranges.scale(scaled, scaled.depth_map, "depth").high
-
-    first = high(1, 1.0)
-    assert high(1, 1.2) == first  # the same result
-    slow = high(2, 1.2)
-    assert first < slow < 1.1 * first
-    assert high(3, 4.0) == pytest.approx(4.0 * first, rel=1e-3)
-    nothing = with_arrays(result, depth_m=np.full(SHAPE, np.nan, np.float32))
-    assert ranges.scale(replace(nothing, serial=4), nothing.depth_map, "depth").high == (
-        pytest.approx(4.0 * first, rel=1e-3)
-    )
-
-
-def test_bars_have_the_colours_of_the_pictures():
-    assert bar_colours("depth")[0] == mpl.colors.to_hex(mpl.colormaps["viridis_r"](0.0))
-    assert bar_colours("left")[-1] == "#ffffff"
-    assert bar_colours("flags") == []
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"kind": "x", "width": 100}, "kind"),
-        ({"kind": "depth", "width": 5}, "width"),
-        ({"kind": "depth", "width": 1.5}, "width"),
-        ({"kind": "depth", "width": 100, "low": float("nan")}, "low"),
-        ({"kind": "depth", "width": 100, "high": -1}, "high"),
-        ({"kind": "depth", "width": 100, "high": "1"}, "high"),
-    ],
-)
-def test_wrong_panels_are_refused(values, words):
-    with pytest.raises(InputError, match=words):
-        Panel(**values)
-
-
-def test_scale_with_wrong_order_is_mended(result):
-    _, legend = picture(result, Panel(kind="depth", width=64, low=2.0, high=1.0))
-    assert legend["low"] < legend["high"]

@@ -9,9 +9,8 @@ import pytest
 
 import d3s
 from d3s.camera.live import results
-from d3s.camera.live.pipeline import STALE_S, Pipeline, Rate
+from d3s.camera.live.pipeline import STALE_S, Pipeline
 from d3s.camera.live.settings import Filter, Settings
-from d3s.camera.live.slot import Newest, Slot, Stagger
 from d3s.errors import InputError, OptionsError, OutputError
 from d3s.frames import Frame, Refused
 from d3s.runtime.parallel import thread_count
@@ -67,58 +66,6 @@ class Recorder:
 
 
 # Slots --------------------------------------------------------------------------------------------
-
-
-def test_slot_keeps_the_newest_and_counts_the_rest():
-    slot: Slot[int] = Slot()
-    for number in range(5):
-        slot.put(number)
-    assert slot.take() == 4
-    assert slot.replaced == 4
-    slot.put(7)
-    slot.close()
-    assert slot.take() == 7
-    assert slot.take() is None
-    slot.put(8)
-    assert slot.take() is None
-
-
-def test_slot_can_wait_instead():
-    slot: Slot[int] = Slot()
-    given = list(range(20))
-    thread = threading.Thread(target=lambda: [slot.put_and_wait(one) for one in given])
-    thread.start()
-    assert [slot.take() for _ in given] == given
-    thread.join()
-    assert slot.replaced == 0
-
-
-def test_newest_counts_what_nobody_read():
-    newest: Newest[int] = Newest()
-    calls = []
-    newest.listeners.append(lambda: calls.append(newest.peek()))
-    for number in range(4):
-        newest.put(number)
-    assert newest.read() == newest.read() == 3
-    newest.put(4)
-    newest.put(5)
-    assert newest.unread == 4
-    assert calls == [0, 1, 2, 3, 4, 5]
-
-
-def test_rate_falls_when_events_stop(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    rate = Rate(3.0)
-    assert rate.per_s() == 0
-    for _ in range(20):
-        rate.tick()
-        now[0] += 0.1
-    assert rate.per_s() == pytest.approx(10)
-    now[0] += 1.0
-    assert rate.per_s() < 8
-    now[0] += 10
-    assert rate.per_s() == 0
 
 
 # Losses -------------------------------------------------------------------------------------------
@@ -206,37 +153,6 @@ def test_two_frames_are_computed_at_once_and_an_older_result_is_dropped(monkeypa
     assert shares == [4, 2]  # the first frame began alone
 
 
-def test_frames_of_files_are_computed_one_by_one(monkeypatch, quick):
-    under_way, most = [0], [0]
-
-    def counted(*_, **__):
-        under_way[0] += 1
-        most[0] = max(most[0], under_way[0])
-        time.sleep(0.02)
-        under_way[0] -= 1
-        return quick
-
-    monkeypatch.setattr(results, "estimate_quietly", counted)
-    with Pipeline(FakeCamera(map(frame, range(6))), RIG, drop=False) as pipeline:
-        wait_until(lambda: pipeline.counts.computed == 6)
-    assert most == [1]
-
-
-def test_turns_are_numbered_and_apart():
-    items = iter(range(3))
-    stagger: Stagger[int] = Stagger(lambda: next(items, None), 2)
-    first = stagger.begin()
-    time.sleep(0.2)
-    stagger.end(first)
-    second = stagger.begin()  # at once: no other is under way
-    third = stagger.begin()  # 0.4 of the 0.2 s that the first one took
-    assert [one.item for one in (first, second, third)] == [0, 1, 2]
-    assert [one.number for one in (first, second, third)] == [1, 2, 3]
-    assert [one.at_once for one in (first, second, third)] == [1, 1, 2]
-    assert third.begun_s - second.begun_s >= 0.08
-    assert stagger.begin() is None
-
-
 def test_recording_gets_frames_that_the_display_drops(monkeypatch, quick):
     monkeypatch.setattr(results, "estimate_quietly", lambda *_, **__: time.sleep(0.05) or quick)
     recorder = Recorder()
@@ -309,22 +225,6 @@ def test_depth_is_that_of_the_frame():
 # Light and settings -------------------------------------------------------------------------------
 
 
-def test_light_of_counts_raw_and_views():
-    counts = np.full((40, 60), 1000, np.uint16)
-    counts[:10] = 4095
-    counts[10:15] = 0
-    light = results.measure_light(Frame(number=0, counts=counts, full_scale=4095))
-    assert (light.white, light.black) == (0.25, 0.125)
-    assert light.histogram[results.BINS * 1000 // 4095] == pytest.approx(0.625)
-    raw = np.full((40, 60), 0.5, np.float32)
-    raw[0] = np.nan
-    light = results.measure_light(Frame(number=0, raw=raw))
-    assert light.histogram[results.BINS // 2] == 1
-    light = results.measure_light(Frame(number=0, views=(raw, np.ones_like(raw))))
-    assert light.white == pytest.approx(40 / 79)
-    assert sum(light.histogram) == pytest.approx(1)
-
-
 def test_settings_change_by_name_and_are_checked():
     settings = Settings().changed({"options": {"finest_scale": 2}, "min_confidence": 0.7})
     assert settings.options.finest_scale == 2
@@ -343,11 +243,3 @@ def test_settings_change_by_name_and_are_checked():
             settings.changed(wrong)
     with pytest.raises(OptionsError):
         settings.changed({"options": {"finest_scale": 9}})
-
-
-def test_filter_is_applied_once_for_the_same_limits():
-    result = results.compute(frame(0), RIG, Settings(), serial=1, grabbed_s=0.0)
-    limits = Filter(max_sigma_m=1e-4)
-    assert result.shown(Filter()) is result.depth_map
-    assert result.shown(limits) is result.shown(limits)
-    assert result.shown(limits).density < result.depth_map.density

@@ -107,21 +107,6 @@ def test_tunnel_cannot_be_asked_for(running, monkeypatch, is_dropped_on_the_way)
     assert asked == []
 
 
-def test_tunnel_opens_without_our_guard(monkeypatch):
-    """The message of the test above is the one that opens a tunnel, where nothing guards."""
-    monkeypatch.setattr(points, "_without_tunnel", lambda _: True)
-    server = points._guarded_server("secret")
-    asked = []
-    monkeypatch.setattr(server, "request_share_url", lambda *_, **__: asked.append(1))
-
-    address = f"ws://127.0.0.1:{server.get_port()}/"
-    try:
-        asyncio.run(ask_for_tunnel(address, headers={"X-D3S-Secret": "secret"}))
-    finally:
-        server.stop()
-    assert asked == [1]
-
-
 def test_version_that_cannot_be_guarded_is_refused(monkeypatch):
     monkeypatch.setattr(points, "_without_tunnel", lambda _: False)
     with pytest.raises(d3s.errors.InputError, match="cannot be guarded"):
@@ -137,3 +122,18 @@ def test_points_are_those_of_the_depth_map():
     few, colours = points.points_of(est, 500)
     assert len(few) == len(colours) == 500
     assert np.median(few[:, 2]) == pytest.approx(DEPTHS_M[0], abs=0.02)
+
+
+def test_tunnel_opens_without_our_guard(monkeypatch):
+    """The message of the test above is the one that opens a tunnel, where nothing guards."""
+    monkeypatch.setattr(points, "_without_tunnel", lambda _: True)
+    server = points._guarded_server("secret")
+    asked = []
+    monkeypatch.setattr(server, "request_share_url", lambda *_, **__: asked.append(1))
+
+    address = f"ws://127.0.0.1:{server.get_port()}/"
+    try:
+        asyncio.run(ask_for_tunnel(address, headers={"X-D3S-Secret": "secret"}))
+    finally:
+        server.stop()
+    assert asked == [1]

@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.camera.live.saved import SavedFrames, SavedMaps, SavedShow, open_saved
-from d3s.camera.live.settings import Filter, Settings
+from d3s.camera.live.settings import Filter
 from d3s.errors import InputError
 from d3s.files import write_image
 from d3s.frames import Frame
@@ -62,15 +62,6 @@ def test_time_line_of_maps_pairs_and_recordings(folder, name, kind, rig):
         show.act("seek", {"position": 0})
         assert wait_for(show, lambda one: one.position == 0).serial > second.serial
         assert show.status()["state"] == "saved"
-
-
-def test_saved_depth_map_keeps_its_bytes(folder):
-    saved = open_saved(folder / "maps" / "0_depth.npz")
-    result = saved.result(0, Settings(), 1)
-    loaded = d3s.DepthMap.load(folder / "maps" / "0_depth.npz")
-    assert np.array_equal(result.depth_map.depth_m, loaded.depth_m, equal_nan=True)
-    assert np.array_equal(result.left, loaded.intensity)
-    assert "right" not in saved.panels
 
 
 def test_settings_of_saved_frames(folder):

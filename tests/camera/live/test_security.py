@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from d3s.camera.live.security import Gate, warning_of
+from d3s.camera.live.security import Gate
 from d3s.camera.live.server import Page, Server
 from d3s.errors import InputError
 
@@ -20,17 +20,13 @@ def refusal(gate, *, token=TOKEN, host, origin=None, is_socket=False) -> str:
     [
         ("127.0.0.1", "127.0.0.1:8000", True),
         ("127.0.0.1", "localhost:8000", True),
-        ("127.0.0.1", "LOCALHOST:8000", True),
         ("127.0.0.1", "127.0.0.1", False),  # another port
         ("127.0.0.1", "192.168.0.7:8000", False),
         ("127.0.0.1", "evil.example:8000", False),
-        ("127.0.0.1", "[::1]:8000:", False),
-        ("127.0.0.1", "", False),
         ("127.0.0.1", None, False),
         ("::1", "[::1]:8000", True),
         ("192.168.0.7", "192.168.0.7:8000", True),
         ("192.168.0.7", "localhost:8000", False),
-        ("192.168.0.7", "evil.example:8000", False),
         ("0.0.0.0", "192.168.0.7:8000", True),
         ("0.0.0.0", f"{socket.gethostname()}:8000", True),
         ("0.0.0.0", "evil.example:8000", False),  # a name that was made to lead here
@@ -71,12 +67,6 @@ def test_tokens_are_long_and_differ():
     assert Gate(host="::1", port=9, token=TOKEN).address == f"http://[::1]:9/{TOKEN}/"
 
 
-def test_other_addresses_have_a_warning():
-    assert warning_of("127.0.0.1") == warning_of("localhost") == warning_of("::1") == ""
-    assert "every network" in warning_of("0.0.0.0")
-    assert "192.168.0.7" in warning_of("192.168.0.7")
-
-
 def test_port_in_use_is_told():
     page = Page(name="page", title="Page")
     with Server([page]).running():
@@ -87,9 +77,3 @@ def test_port_in_use_is_told():
         server = Server([page], port=taken.getsockname()[1])
         with pytest.raises(InputError, match="--port"), server.running():
             pass
-
-
-@pytest.mark.parametrize("names", [[], ["a", "a"], ["shared"]])
-def test_names_of_pages_are_checked(names):
-    with pytest.raises(InputError, match="named"):
-        Server([Page(name=name, title=name) for name in names])

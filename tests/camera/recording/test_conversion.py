@@ -73,16 +73,6 @@ def test_a_folder_and_back(tmp_path, frames):
         to_folder(path, tmp_path / "folder")
 
 
-def test_a_folder_of_raw_frames_is_what_depth_reads(tmp_path):
-    """The files are scaled to the full scale of 16 bits, as `d3s depth` takes them."""
-    frame = raw(3)
-    to_folder(write(tmp_path / "a.mcap", [frame]), tmp_path / "folder")
-    levels = cv2.imread(str(tmp_path / "folder" / "000003.png"), cv2.IMREAD_UNCHANGED)
-    assert levels.dtype == np.uint16
-    assert (levels.min(), levels.max()) == (0, 65535)
-    np.testing.assert_allclose(levels / 65535, frame.counts / 4095, atol=1e-5)
-
-
 def test_a_folder_of_photographs_becomes_a_recording(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -155,15 +145,6 @@ def test_the_bag_of_another_program_becomes_a_recording(tmp_path):
             np.testing.assert_array_equal(frame.counts, pixels["/camera/image", number])
             assert frame.full_scale == 4095
             assert frame.camera_time_s == pytest.approx(7 + 1e-9 * number)
-
-
-def test_views_of_a_bag_are_paired_by_their_times(tmp_path):
-    pixels = foreign_bag(tmp_path / "bag", "/left/image_rect", "/right/image_rect")
-    assert from_bag(tmp_path / "bag", tmp_path / "a.mcap", rig=RIG, full_scale=1000) == 3
-    with Recording(tmp_path / "a.mcap") as recording:
-        left, right = recording.frame(2).views
-    np.testing.assert_allclose(left, pixels["/left/image_rect", 2] / 1000, rtol=1e-6)
-    np.testing.assert_allclose(right, pixels["/right/image_rect", 2] / 1000, rtol=1e-6)
 
 
 def test_colour_of_a_bag_becomes_linear_grey(tmp_path):

@@ -1,7 +1,6 @@
 """Recordings: frames come back bit for bit, from whole files and from files that were cut."""
 
 import errno
-import threading
 import time
 from itertools import pairwise
 
@@ -104,19 +103,6 @@ def test_other_readers_open_it(tmp_path):
     assert (info.k[0], info.width, info.distortion_model) == (200.0, 81, "plumb_bob")
     # Depth belongs to its frame by the time.
     assert found["/depth/image"][1].log_time == found["/camera/image_raw"][1].log_time
-
-
-def test_depth_comes_back_with_its_frame(tmp_path):
-    depth = RNG.random((61, 81), dtype=np.float32)
-    depth[0] = np.nan
-    with RecordingWriter(tmp_path / "a.mcap", rig=RIG) as writer:
-        for number in (0, 1):
-            writer.write(counts_frame(number))
-        writer.write_depth(DepthImage(depth_m=depth, sigma_m=depth, focal_length_px=200.0), 1)
-    with Recording(tmp_path / "a.mcap") as recording:
-        assert recording.depth(0) is None
-        assert recording.depth(1).depth_m.tobytes() == depth.tobytes()
-        assert recording.depth(1).sigma_m.tobytes() == depth.tobytes()
 
 
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
@@ -233,21 +219,6 @@ def test_a_slow_disk_drops_frames_and_counts_them_in_the_file(tmp_path, monkeypa
         assert one.number - before.number == one.lost_before + 1
 
 
-def test_files_wait_for_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("d3s.camera.recording.writer.RecordingWriter", _SlowWriter)
-    with Recorder(tmp_path / "a.mcap", queue_bytes=1) as recorder:
-        assert all(recorder.put(counts_frame(number), wait=True) for number in range(6))
-    assert (recorder.written, recorder.dropped) == (6, 0)
-
-
-def test_drops_at_the_end_are_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("d3s.camera.recording.writer.RecordingWriter", _SlowWriter)
-    with Recorder(tmp_path / "a.mcap", queue_bytes=1) as recorder:
-        kept = [recorder.put(counts_frame(number)) for number in range(8)]
-    with Recording(tmp_path / "a.mcap") as recording:
-        assert recording.dropped() == kept.count(False) > 0
-
-
 def test_a_full_disk_keeps_every_frame_but_the_last(tmp_path, monkeypatch):
     frames = [counts_frame(number) for number in range(8)]
     write(tmp_path / "whole.mcap", frames)
@@ -274,14 +245,3 @@ def test_a_full_disk_keeps_every_frame_but_the_last(tmp_path, monkeypatch):
     assert recorder.written + recorder.dropped == 8
     assert len(found) in (3, 4)
     assert all(same(one, other) for one, other in zip(found, frames, strict=False))
-
-
-def test_threads_of_a_recording_end_with_it(tmp_path):
-    before = set(threading.enumerate())
-    counts = RNG.integers(0, 4096, (108, 192), dtype=np.uint16)
-    with Recorder(tmp_path / "a.mcap") as recorder:
-        for number in range(5):
-            recorder.put(Frame(number=number, counts=counts, full_scale=4095))
-        assert set(threading.enumerate()) > before
-    assert recorder.written == 5
-    assert set(threading.enumerate()) <= before

@@ -1,7 +1,6 @@
 """Sessions of the alignment page: readings, picture and captures in a browser."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any
@@ -167,32 +166,38 @@ class _Visit:
     async def _answer(self, message: dict[str, Any]) -> None:
         answer: dict[str, Any] = {"is": "answer", "id": message.get("id")}
         try:
-            work = _work(self._session, message)
-            answer |= await asyncio.to_thread(work)
+            answer |= await asyncio.to_thread(_done, self._session, message)
         except D3SError as error:
             answer["error"] = str(error)
         await self._channel.send({**answer, **state_json(self._session)})
 
 
-def _work(session: Session, message: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-    """Work that a message of the page asks for."""
+def _done(session: Session, message: dict[str, Any]) -> dict[str, Any]:
+    """Do what a message of the page asks for; returns what it is told beside the state."""
     asked = message.get("ask")
     if asked == "distance":
-        distance = message.get("distance_m")
-        typed = None if distance is None else _number(message, "distance_m")
-        return lambda: _set(session, typed)
-    if asked == "forget":
-        return lambda: _forgotten(session)
-    if asked == "capture":
-        typed_m = _number(message, "distance_m")
-        return lambda: _captured(session, typed_m)
-    if asked == "take_back":
-        return lambda: _taken_back(session, str(message.get("name")))
-    if asked == "calibrate":
-        return lambda: _calibrated(session)
-    raise InputError(
-        f"ask={short_repr(asked)} must be distance, forget, capture, take_back or calibrate."
-    )
+        is_known = message.get("distance_m") is not None
+        session.set_distance(_number(message, "distance_m") if is_known else None)
+    elif asked == "forget":
+        session.forget()
+    elif asked == "capture":
+        found = session.capture(_number(message, "distance_m"))
+        return {
+            "problems": list(found.checked.problems),
+            "motion_px": found.checked.motion_px,
+            "filed": None if found.filed is None else found.filed._asdict(),
+        }
+    elif asked == "take_back":
+        if session.captures is None:
+            raise InputError("there is no folder for captures. Start with --captures FOLDER.")
+        return {"taken_back": session.captures.take_back(str(message.get("name")))._asdict()}
+    elif asked == "calibrate":
+        session.run_calibration()
+    else:
+        raise InputError(
+            f"ask={short_repr(asked)} must be distance, forget, capture, take_back or calibrate."
+        )
+    return {}
 
 
 def _number(message: dict[str, Any], name: str) -> float:
@@ -200,36 +205,6 @@ def _number(message: dict[str, Any], name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"{name}={short_repr(value)} must be a number of metres.")
     return float(value)
-
-
-def _set(session: Session, distance_m: float | None) -> dict[str, Any]:
-    session.set_distance(distance_m)
-    return {}
-
-
-def _forgotten(session: Session) -> dict[str, Any]:
-    session.forget()
-    return {}
-
-
-def _captured(session: Session, distance_m: float) -> dict[str, Any]:
-    found = session.capture(distance_m)
-    return {
-        "problems": list(found.checked.problems),
-        "motion_px": found.checked.motion_px,
-        "filed": None if found.filed is None else found.filed._asdict(),
-    }
-
-
-def _taken_back(session: Session, name: str) -> dict[str, Any]:
-    if session.captures is None:
-        raise InputError("there is no folder for captures. Start with --captures FOLDER.")
-    return {"taken_back": session.captures.take_back(name)._asdict()}
-
-
-def _calibrated(session: Session) -> dict[str, Any]:
-    session.run_calibration()
-    return {}
 
 
 def picture_of(shown: Shown) -> bytes:

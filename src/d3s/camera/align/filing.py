@@ -26,8 +26,6 @@ MOTION_PX = 0.5
 """Largest shift between frames at one distance, in pixels."""
 BRIGHTNESS_SHARE = 0.03
 """Largest change of the brightness between frames at one distance."""
-ENOUGH_FRAMES = 20
-"""Frames of a good calibration."""
 _SHIFT_ROWS_PX = 540  # height of the pictures whose shift is measured
 _LEAST_RESPONSE = 0.05  # of the phase correlation: below, frames show different things
 

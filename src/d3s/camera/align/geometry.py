@@ -85,7 +85,6 @@ class Geometry(NamedTuple):
     sigmas: FloatArray
     disparity_px: FloatArray  # (places,): along the rows; its zero is that of the design
     groups: FloatArray  # (places,): ninth of the field
-    disparity_sd_px: float  # extent of the disparities
     is_absolute: bool  # whether the disparity of infinity is known, from a calibration
 
 
@@ -110,8 +109,7 @@ def fit_geometry(matched: Matched, frame: Frame) -> Geometry | None:
         units = np.array([1.0, 1 / frame.side_px, 1 / frame.side_px, 1.0])
         values, spread = fit.values[:4] * units, fit.sigmas[:4] * units
         roll, scale = float(values[1]), float(values[2])
-    extent = float(1.4826 * np.median(np.abs(away)))
-    found = Geometry(values, spread, disparity, groups, extent, is_absolute=False)
+    found = Geometry(values, spread, disparity, groups, is_absolute=False)
     return found if frame.to_right is None else _absolute(found, matched, frame.to_right)
 
 

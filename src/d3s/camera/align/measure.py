@@ -67,7 +67,6 @@ def measure(
     distance_m: float | None = None,
     left_lens: Half = "right",
     bayer: str | None = None,
-    best_sharpness: tuple[float, float] | None = None,
 ) -> Alignment:
     """Measure the alignment of a camera from one raw frame.
 
@@ -84,8 +83,6 @@ def measure(
         Half of the upright frame that the left lens lights.
     bayer
         Order of the colours of a colour sensor, such as "RGGB"; as the rig has it if left.
-    best_sharpness
-        Best sharpness of the left and the right half so far.
 
     Returns
     -------
@@ -133,7 +130,7 @@ def measure(
     if light.fields is not None and geometry is not None:
         known = vergences, is_known
         sharpness, focus = _blur(image, matched, light.fields, known, optics)
-    readings += sharpness_readings(sharpness, best_sharpness, problem)
+    readings += sharpness_readings(sharpness, None, problem)
     readings.append(focus_reading(focus, optics, problem))
     return Alignment(
         readings={one.name: one for one in readings},

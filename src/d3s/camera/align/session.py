@@ -2,77 +2,42 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from d3s.calibrate import Report, calibrate
+from d3s.batch.calibrations import attempt
 from d3s.calibrate.fields import Half
 from d3s.camera.align.filing import CaptureFolder, Checked, Filed, check_frames
 from d3s.camera.align.measure import Alignment
 from d3s.camera.align.watch import Watch
 from d3s.camera.capture import LiveCamera
 from d3s.camera.live.slot import Newest, Slot
-from d3s.errors import CalibrationError, CapturesError, D3SError, InputError
+from d3s.errors import CapturesError, D3SError, InputError
 from d3s.files import IMAGE_SUFFIXES, list_images
-from d3s.files.light import read_light
-from d3s.frames import Frame, Refused, Source, SourceOptions, open_source
+from d3s.frames import (
+    FileSource,
+    Frame,
+    FrameFiles,
+    Refused,
+    Source,
+    SourceOptions,
+    open_source,
+)
 from d3s.lab.view.calibration import report_page, write_report
 from d3s.rig import Rig
 from d3s.types import Image, Progress
-
-
-class RawFiles:
-    """Files of raw frames, each with both halves, as a source.
-
-    `capture.FileSource` yields pairs, and the camera that is being built has no calibration to
-    split its frames.
-    """
-
-    def __init__(self, paths: list[Path], *, linear: bool | None = None) -> None:
-        self._paths = paths
-        self._linear = linear
-        self._is_closed = False
-
-    @property
-    def frame_count(self) -> int:
-        """Number of files."""
-        return len(self._paths)
-
-    def __iter__(self) -> Iterator[Frame | Refused]:
-        """Yield the frames of all files."""
-        for number, path in enumerate(self._paths):
-            if self._is_closed:
-                return
-            try:
-                image = read_light(path, linear=self._linear).grey
-            except D3SError as error:
-                yield Refused(path.name, str(error))
-                continue
-            yield Frame(number=number, name=path.name, raw=image)
-
-    def close(self) -> None:
-        """End the iteration."""
-        self._is_closed = True
-
-    def __enter__(self) -> Self:
-        """Return the source itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the source."""
-        self.close()
 
 
 def open_raw(text: str, rig: Rig, options: SourceOptions | None = None) -> Source:
     """Source of raw frames that a word of the command line names."""
     path = Path(text)
     linear = None if options is None else options.linear
-    if path.is_dir():
-        return RawFiles(list_images(path), linear=linear)
-    if path.is_file() and path.suffix.lower() in IMAGE_SUFFIXES:
-        return RawFiles([path], linear=linear)
+    if path.is_dir() or (path.is_file() and path.suffix.lower() in IMAGE_SUFFIXES):
+        paths = list_images(path) if path.is_dir() else [path]
+        # Without the rig: what is being built in has no calibration to split its frames.
+        return FileSource([FrameFiles(one.name, one, None) for one in paths], linear=linear)
     if not path.exists() and text.startswith("twin") and not text.startswith("twin:raw"):
         text = "twin:raw" + text.removeprefix("twin")
     return open_source(text, rig, options)
@@ -157,6 +122,7 @@ class Session:
         self._wanted = 0
         self._taken: list[Frame] = []
         self._capturing = threading.Lock()
+        self._is_closed = False
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
             for work, name in ((self._grab, "d3s-grab"), (self._measure, "d3s-align"))
@@ -170,6 +136,7 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         """Stop both threads and close the source."""
+        self._is_closed = True
         self._source.close()
         self._frames.close()
         for thread in self._threads:
@@ -193,6 +160,8 @@ class Session:
         is_live = self._source.frame_count is None
         try:
             for outcome in self._source:
+                if self._is_closed:
+                    break
                 if isinstance(outcome, Refused):
                     self._say(f"{outcome.name}: {outcome.reason}")
                     continue
@@ -318,20 +287,14 @@ def calibration_of(
     built = Rig(optics=design.optics, name=design.name)
 
     def run(folder: Path, progress: Progress) -> Calibrated:
-        rig, problem = None, ""
-        try:
-            rig, report = calibrate(
-                folder,
-                design=built,
-                left_lens=left_lens,
-                bayer=bayer,
-                name=name or folder.resolve().name,
-                progress=progress,
-            )
-        except CalibrationError as error:
-            if not isinstance(error.report, Report):
-                raise
-            problem, report = str(error), error.report
+        rig, report, problem = attempt(
+            folder,
+            design=built,
+            left_lens=left_lens,
+            bayer=bayer,
+            name=name or folder.resolve().name,
+            progress=progress,
+        )
         stem = CaptureFolder(folder).free_path(_STEM, (".toml", ".html", ".json"))
         page_path = stem.with_name(stem.name + ".html")
         rig_path = None if rig is None else stem.with_name(stem.name + ".toml")

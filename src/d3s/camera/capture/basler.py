@@ -20,9 +20,7 @@ _NO_NUMBER = 2**64 - 1
 class BaslerDevice:
     """Device of Basler: mono and Bayer sensors with 8, 10 or 12 bits."""
 
-    def __init__(
-        self, serial: str = "", *, rate_hz: float | None = None, pixel_format: str | None = None
-    ) -> None:
+    def __init__(self, serial: str = "", *, rate_hz: float | None = None) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a warning that is an error crashes this import
@@ -33,7 +31,7 @@ class BaslerDevice:
             ) from error
         self._pylon: Any = pylon
         self._problem: type[Exception] = genicam.GenericException
-        self._serial, self._rate_hz, self._format = serial, rate_hz, pixel_format
+        self._serial, self._rate_hz = serial, rate_hz
         self._camera: Any = None
         self._name = f"basler:{serial}" if serial else "basler"
         self._full_scale = 0
@@ -84,7 +82,7 @@ class BaslerDevice:
         self._numbers = CountedOn()
 
     def _prepare(self, camera: Any) -> None:
-        chosen = pixel_format_of(self._format, tuple(camera.PixelFormat.Symbolics), self._name)
+        chosen = pixel_format_of(tuple(camera.PixelFormat.Symbolics), self._name)
         camera.PixelFormat.Value, self._full_scale = chosen
         if self._rate_hz is not None:
             with suppress(self._problem):  # some have no switch

@@ -57,9 +57,9 @@ def check_setting(
     return value
 
 
-def pixel_format_of(wanted: str | None, can_have: tuple[str, ...], camera: str) -> tuple[str, int]:
+def pixel_format_of(can_have: tuple[str, ...], camera: str) -> tuple[str, int]:
     """Name of the pixel format to use, and its full scale."""
-    names = (wanted,) if wanted else (*_FORMATS, *_BAYER_FORMATS)
+    names = (*_FORMATS, *_BAYER_FORMATS)
     name = next((one for one in names if one in can_have), None)
     if name is None:
         raise InputError(

@@ -23,9 +23,7 @@ _NANOSECOND_S = 1e-9
 class GenicamDevice:
     """Device with GenICam: mono and Bayer sensors with 8, 10 or 12 bits."""
 
-    def __init__(
-        self, serial: str = "", *, rate_hz: float | None = None, pixel_format: str | None = None
-    ) -> None:
+    def __init__(self, serial: str = "", *, rate_hz: float | None = None) -> None:
         try:
             from genicam import genapi, gentl
             from harvesters.core import Harvester
@@ -35,7 +33,7 @@ class GenicamDevice:
             ) from error
         self._new_library = Harvester
         self._problems = (gentl.GenericException, genapi.GenericException)
-        self._serial, self._rate_hz, self._format = serial, rate_hz, pixel_format
+        self._serial, self._rate_hz = serial, rate_hz
         self._library: Any = None
         self._camera: Any = None
         self._name = f"genicam:{serial}" if serial else "genicam"
@@ -98,7 +96,7 @@ class GenicamDevice:
 
     def _prepare(self) -> None:
         nodes = self._camera.remote_device.node_map
-        chosen = pixel_format_of(self._format, tuple(nodes.PixelFormat.symbolics), self._name)
+        chosen = pixel_format_of(tuple(nodes.PixelFormat.symbolics), self._name)
         nodes.PixelFormat.value, self._full_scale = chosen
         if self._rate_hz is not None:
             with suppress(AttributeError, *self._problems):  # some have no switch

@@ -17,9 +17,9 @@ from d3s.camera.live import results
 from d3s.camera.live.channel import Channel
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
 from d3s.camera.live.results import Result
+from d3s.camera.live.saved import Show
 from d3s.camera.live.server import Page
 from d3s.camera.live.settings import FAST, Filter
-from d3s.camera.live.shows import Show
 from d3s.errors import D3SError, InputError
 from d3s.record import short_repr
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from d3s.camera.live import check_points
 from d3s.camera.live.results import Result
+from d3s.camera.live.saved import Show
 from d3s.camera.live.security import HEADERS, LOOPBACK
 from d3s.camera.live.server import Page
-from d3s.camera.live.shows import Show
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 
@@ -65,10 +65,9 @@ def points_of(shown: DepthMap, most: int = MOST_POINTS) -> tuple[NDArray[Any], N
 class PointsPage:
     """Page of 3D points; `with PointsPage(show) as points: Server([..., points.page])`."""
 
-    def __init__(self, show: Show, *, most: int = MOST_POINTS) -> None:
+    def __init__(self, show: Show) -> None:
         check_points()
         self._show = show
-        self._most = most
         self._secret = secrets.token_urlsafe(24)
         self._viser = _guarded_server(self._secret)
         self._port = int(self._viser.get_port())
@@ -114,7 +113,7 @@ class PointsPage:
             result, limits = self._show.results.peek(), self._show.settings.shown
             if result is None or not self._viser.get_clients() or (result, limits) == sent:
                 continue
-            xyz_m, colours = points_of(result.shown(limits), self._most)
+            xyz_m, colours = points_of(result.shown(limits))
             self._viser.scene.add_point_cloud(
                 "/depth", xyz_m, colours, point_size=_spacing_m(xyz_m, result), precision="float32"
             )

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.results import Result, compute, measure_light
 from d3s.camera.live.settings import Settings
-from d3s.camera.live.shows import write_snapshot
+from d3s.camera.live.shows import LiveShow, write_snapshot
 from d3s.camera.live.slot import Newest, Slot
 from d3s.errors import D3SError, InputError
 from d3s.estimate import DepthMap
@@ -269,3 +269,7 @@ class SavedShow:
             except D3SError as error:
                 self._state = str(error)
                 self.results.notify()
+
+
+Show = LiveShow | SavedShow
+"""Results that change with time, with settings and actions: what a `Feed` serves to pages."""

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -34,8 +34,6 @@ class Recording:
     ----------
     path
         The MCAP file; one that was cut is read as far as it goes.
-    only
-        Places of the frames to read, from 0; None for all.
 
     Raises
     ------
@@ -43,7 +41,7 @@ class Recording:
         When it cannot be read, or has no frames.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, only: Sequence[int] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._reader = McapReader(path)
         self.path = Path(os.fsdecode(path))
         self._frames = self._reader.index.chunks_of(topics.FRAME)
@@ -55,12 +53,11 @@ class Recording:
                 f"{', '.join(names) or 'nothing'}. d3s convert makes a recording of a ROS 2 bag."
             )
         self._depths = dict(self._reader.index.chunks_of(topics.DEPTH))
-        self._only = range(len(self._frames)) if only is None else tuple(only)
 
     @property
     def frame_count(self) -> int:
         """Number of frames."""
-        return len(self._only)
+        return len(self._frames)
 
     @property
     def is_cut(self) -> bool:
@@ -97,7 +94,7 @@ class Recording:
 
     def __iter__(self) -> Iterator[Frame | Refused]:
         """Frames in the order of the file; a damaged one is refused, and the next one follows."""
-        for place in self._only:
+        for place in range(len(self._frames)):
             outcome: Frame | Refused
             try:
                 outcome = self.frame(place)

@@ -204,11 +204,6 @@ _LEAST_FRAMES = 2
 _QUEUE_ITEMS = 4096
 
 
-class _Depth(NamedTuple):
-    image: DepthImage
-    number: int
-
-
 class _Numbered(NamedTuple):
     frame: Frame
     dropped_before: int
@@ -249,7 +244,7 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self._writer = RecordingWriter(path, rig=rig, notes=notes, overwrite=overwrite)
-        self._queue: queue.Queue[_Numbered | _Depth | Refused | None] = queue.Queue(_QUEUE_ITEMS)
+        self._queue: queue.Queue[_Numbered | Refused | None] = queue.Queue(_QUEUE_ITEMS)
         self._most_bytes = queue_bytes
         self._lock = threading.Condition()
         self._waiting_bytes = self._waiting = 0
@@ -303,14 +298,6 @@ class Recorder:
             self._dropped_since = 0
             self._waiting += 1
             self._waiting_bytes += size
-        return True
-
-    def put_depth(self, image: DepthImage, number: int) -> bool:
-        """Hand over the depth of the frame of a number; False if it was dropped."""
-        with self._lock:
-            if self._is_closed or self._error is not None or not self._has_room(0):
-                return False
-            self._queue.put(_Depth(image, number))
         return True
 
     def refuse(self, refused: Refused) -> None:
@@ -369,11 +356,9 @@ class Recorder:
         except D3SError as error:
             self._error = self._error or error
 
-    def _write(self, item: _Numbered | _Depth | Refused) -> None:
+    def _write(self, item: _Numbered | Refused) -> None:
         if isinstance(item, _Numbered):
             self._writer.write(item.frame, dropped_before=item.dropped_before)
-        elif isinstance(item, _Depth):
-            self._writer.write_depth(item.image, item.number)
         else:
             self._writer.refuse(item)
 

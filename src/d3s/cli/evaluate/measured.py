@@ -116,19 +116,6 @@ def _tables(results: "StereoResults") -> "Iterator[Table]":
         yield from tables.split_to_width(lines, partial(_by_region, light))
 
 
-def _table(title: str, first: str, lines: tables.Lines, *headings: str) -> "Table":
-    """Table with columns for each method; the name of the method is above its first one."""
-    from rich.table import Table
-
-    table = Table(title=title)
-    table.add_column(first, overflow="fold")
-    for one in lines:
-        names = [tables.escaped(one["method"]), *[""] * (len(headings) - 1)]
-        for name, heading in zip(names, headings, strict=True):
-            table.add_column(f"{name}\n{heading}", justify="right", overflow="fold")
-    return table
-
-
 def _cells(row: Any) -> tuple[str, str, str]:
     return (
         tables.number(100 * row["density"], ".1f"),
@@ -141,22 +128,25 @@ _HEADINGS = ("dens.", "bad-1", "median")
 
 
 def _by_scene(results: "StereoResults", light: str, lines: tables.Lines) -> "Table":
-    title = f"Scenes, {light}: density (%), bad-1 (%), median error (px), own filter"
-    table = _table(title, "scene", lines, *_HEADINGS)
-    for rows in results.rows.where(light=light, region="all").groups("scene"):
-        by_method = {row["method"]: row for row in rows}
+    rows = []
+    for scene in results.rows.where(light=light, region="all").groups("scene"):
+        by_method = {row["method"]: row for row in scene}
         cells = [cell for one in lines for cell in _cells(by_method[one["method"]])]
-        table.add_row(tables.escaped(rows[0]["scene"]), *cells)
-    return table
+        rows.append(([scene[0]["scene"]], cells))
+    title = f"Scenes, {light}: density (%), bad-1 (%), median error (px), own filter"
+    return tables.by_method(title, ["scene"], lines, _HEADINGS, rows)
 
 
 def _by_region(light: str, lines: tables.Lines) -> "Table":
+    rows = (
+        (
+            [f"{regions[0]['region']} ({100 * regions[0]['share']:.0f} %)"],
+            [cell for row in regions for cell in _cells(row)],
+        )
+        for regions in zip(*(one["regions"] for one in lines), strict=True)
+    )
     title = f"Regions, {light}: density (%), bad-1 (%), median error (px), own filter"
-    table = _table(title, "region", lines, *_HEADINGS)
-    for rows in zip(*(one["regions"] for one in lines), strict=True):
-        name = f"{rows[0]['region']} ({100 * rows[0]['share']:.0f} %)"
-        table.add_row(name, *(cell for row in rows for cell in _cells(row)))
-    return table
+    return tables.by_method(title, ["region"], lines, _HEADINGS, rows)
 
 
 def _of_all(light: str, lines: tables.Lines) -> "Table":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli import sweep
-from d3s.cli.options import length_m, shape_px
+from d3s.cli.options import length_m, series_m, shape_px
 from d3s.cli.simulate_recipe import PsfName
 
 if TYPE_CHECKING:
@@ -21,17 +21,9 @@ _DEFAULT_METHODS = ("joint", "sgbm", "bm")  # our method, and the two of OpenCV
 
 
 def _depths_m(text: str) -> tuple[float, ...]:
-    from d3s.lab.twin.sequence import even_distances_m
-
     if ":" not in text:
         return tuple(length_m(one) for one in text.split(","))
-    first, *rest = text.split(":")
-    if len(rest) != 2 or not rest[1].strip().isdecimal():
-        raise typer.BadParameter(
-            f"{text!r} is no series of depths. Write START:STOP:COUNT, such as 0.25:2.0:25, or "
-            "depths with commas between, such as 0.5,1.0."
-        )
-    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
+    return series_m(text, "depths with commas between, such as 0.5,1.0")
 
 
 def _patterns(text: str) -> tuple[str, ...]:

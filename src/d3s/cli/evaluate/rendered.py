@@ -154,31 +154,26 @@ def _of_all_rooms(summaries: tables.Lines) -> "Table":
 
 
 def _by_region(walls: str | None, summaries: tables.Lines) -> "Table":
-    from rich.table import Table
-
     rooms = "All rooms" if walls is None else f"Rooms with {walls} walls"
-    table = Table(title=f"{rooms}, by region: MAE (cm); kept, 1 s, 3 s (%)")
-    table.add_column("region", no_wrap=True)
-    table.add_column("of all\npixels", justify="right")
-    for one in summaries:
-        table.add_column(f"{tables.escaped(one['method'])}\nMAE", justify="right", overflow="fold")
-        for name in ("kept", "1 s", "3 s"):
-            table.add_column(f"\n{name}", justify="right")
     parts = [one["regions"] if walls is None else one["walls"][walls] for one in summaries]
-    for rows in zip(*parts, strict=True):
-        cells = [
-            cell
-            for row in rows
-            for cell in (
-                tables.centimetres(row["mae_m"]),
-                *(
-                    tables.number(100 * row[name], ".1f")
-                    for name in ("retained", "coverage", "coverage_3")
-                ),
-            )
-        ]
-        table.add_row(rows[0]["region"], tables.number(100 * rows[0]["share"], ".1f"), *cells)
-    return table
+    shares = ("retained", "coverage", "coverage_3")
+    rows = (
+        (
+            [regions[0]["region"], tables.number(100 * regions[0]["share"], ".1f")],
+            [
+                cell
+                for row in regions
+                for cell in (
+                    tables.centimetres(row["mae_m"]),
+                    *(tables.number(100 * row[name], ".1f") for name in shares),
+                )
+            ],
+        )
+        for regions in zip(*parts, strict=True)
+    )
+    title = f"{rooms}, by region: MAE (cm); kept, 1 s, 3 s (%)"
+    headings = ("MAE", "kept", "1 s", "3 s")
+    return tables.by_method(title, ["region", "of all\npixels"], summaries, headings, rows)
 
 
 _TwinSamples = Annotated[int, typer.Option(help="Light paths per pixel.")]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.evaluate import options, tables
-from d3s.cli.options import length_m
+from d3s.cli.options import length_m, numbers
 from d3s.cli.output import Force, Quiet, value_of
 from d3s.cli.simulate_recipe import SurfaceName
 from d3s.cli.sweep import Scheduler, Workers, say_files, sweep_run
@@ -122,26 +122,23 @@ def show_planes(summaries: tables.Lines) -> None:
 
 
 def _over_depth(summaries: tables.Lines) -> "Table":
-    from rich.table import Table
-
-    table = Table(title="MAE and worst MAE (cm), density (%) over depth")
-    table.add_column("depth\n(m)", justify="right")
-    for one in summaries:
-        table.add_column(f"{tables.escaped(one['method'])}\nMAE", justify="right", overflow="fold")
-        table.add_column("\nworst", justify="right")
-        table.add_column("\ndens.", justify="right")
-    for rows in zip(*(one["depths"] for one in summaries), strict=True):
-        cells = [
-            cell
-            for row in rows
-            for cell in (
-                tables.centimetres(row["mae_m"]),
-                tables.centimetres(row["worst_mae_m"]),
-                tables.number(100 * row["density"], ".1f"),
-            )
-        ]
-        table.add_row(f"{rows[0]['depth_m']:.3f}", *cells)
-    return table
+    rows = (
+        (
+            [f"{depths[0]['depth_m']:.3f}"],
+            [
+                cell
+                for row in depths
+                for cell in (
+                    tables.centimetres(row["mae_m"]),
+                    tables.centimetres(row["worst_mae_m"]),
+                    tables.number(100 * row["density"], ".1f"),
+                )
+            ],
+        )
+        for depths in zip(*(one["depths"] for one in summaries), strict=True)
+    )
+    title = "MAE and worst MAE (cm), density (%) over depth"
+    return tables.by_method(title, ["depth\n(m)"], summaries, ("MAE", "worst", "dens."), rows)
 
 
 def _of_all_planes(summaries: tables.Lines) -> "Table":
@@ -256,28 +253,24 @@ def _ratio(rival: str, summary: Mapping[str, Any]) -> str:
 
 
 def _by_region(summaries: tables.Lines) -> "Table":
-    from rich.table import Table
-
+    rows = (
+        (
+            [regions[0]["region"], tables.number(100 * regions[0]["share"], ".1f")],
+            [
+                cell
+                for row in regions
+                for cell in (
+                    tables.centimetres(row["mae_m"]),
+                    tables.number(100 * row["retained"], ".1f"),
+                    tables.number(100 * row["coverage"], ".0f"),
+                )
+            ],
+        )
+        for regions in zip(*(one["regions"] for one in summaries), strict=True)
+    )
     title = "By region: MAE (cm), share that is retained (%), and errors within 1 sigma (%)"
-    table = Table(title=title)
-    table.add_column("region", no_wrap=True)
-    table.add_column("of all\npixels", justify="right")
-    for one in summaries:
-        table.add_column(f"{tables.escaped(one['method'])}\nMAE", justify="right", overflow="fold")
-        table.add_column("\nkept", justify="right")
-        table.add_column("\n1 sigma", justify="right")
-    for rows in zip(*(one["regions"] for one in summaries), strict=True):
-        cells = [
-            cell
-            for row in rows
-            for cell in (
-                tables.centimetres(row["mae_m"]),
-                tables.number(100 * row["retained"], ".1f"),
-                tables.number(100 * row["coverage"], ".0f"),
-            )
-        ]
-        table.add_row(rows[0]["region"], tables.number(100 * rows[0]["share"], ".1f"), *cells)
-    return table
+    headings = ("MAE", "kept", "1 sigma")
+    return tables.by_method(title, ["region", "of all\npixels"], summaries, headings, rows)
 
 
 scenes = sweep_command(
@@ -299,15 +292,12 @@ scenes = sweep_command(
 
 
 def _confidences(text: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(word) for word in text.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or not all(0 <= one <= 1 for one in numbers):
+    found = numbers(text)
+    if not found or not all(0 <= one <= 1 for one in found):
         raise typer.BadParameter(
             f"{text!r} must be numbers from 0 to 1 with commas between, such as 0,0.5,0.8."
         )
-    return numbers
+    return found
 
 
 _Confidences = Annotated[

@@ -27,6 +27,32 @@ def figures(title: str, methods: Mapping[str, Any], rows: Iterable[Figure]) -> "
     return table
 
 
+def by_method(
+    title: str,
+    first: Sequence[str],
+    lines: Lines,
+    headings: Sequence[str],
+    rows: Iterable[tuple[Sequence[str], Iterable[str]]],
+) -> "Table":
+    """Table with columns for each method, whose name is above the first of them.
+
+    `first` has the headings of the columns before; `rows` their cells, and then those of all
+    methods in turn.
+    """
+    from rich.table import Table
+
+    table = Table(title=title)
+    for number, heading in enumerate(first):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for one in lines:
+        names = [escaped(one["method"]), *[""] * (len(headings) - 1)]
+        for name, heading in zip(names, headings, strict=True):
+            table.add_column(f"{name}\n{heading}", justify="right", overflow="fold")
+    for before, cells in rows:
+        table.add_row(*map(escaped, before), *cells)
+    return table
+
+
 def rivals(summaries: Lines) -> list[str]:
     """Names of the rivals of all methods."""
     return list(dict.fromkeys(row["rival"] for one in summaries for row in one["rivals"]))
