@@ -6,7 +6,7 @@ import pytest
 
 import poison
 from d3s.errors import InputError
-from d3s.tasks import Cluster, Kind, Outcome, Task, run, worker
+from d3s.tasks import Cluster, Outcome, OutcomeKind, Task, run, worker
 from d3s.tasks import cluster as dask
 from d3s.tasks.cluster import _Submitted as Submitted
 from loopback import loopback
@@ -31,8 +31,8 @@ def test_outcomes_are_those_of_processes(cluster):
     found = outcomes([*tasks, *bad], Cluster(cluster.address))
     assert all(found[one.key].result == 2 * one.job for one in tasks)
     told = {one.key: (found[one.key].kind, found[one.key].reason) for one in bad}
-    assert told["refused"] == (Kind.REFUSED, "item=x must be there. Look for it.")
-    assert told["failed"][0] == Kind.FAILED
+    assert told["refused"] == (OutcomeKind.REFUSED, "item=x must be there. Look for it.")
+    assert told["failed"][0] == OutcomeKind.FAILED
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_short_tasks_go_together_and_stop_no_other(cluster):
     tasks.insert(40, Task("leaves", poison.leave, 3))
     found = outcomes(tasks, Cluster(cluster.address))
     bad = found.pop("leaves")
-    assert bad.kind == Kind.DIED
+    assert bad.kind == OutcomeKind.DIED
     assert bad.reason.startswith("its worker died, 8 times; the last was tcp://127.0.0.1")
     assert {key: one.result for key, one in found.items()} == {
         str(number): 2 * number for number in range(60)
@@ -54,7 +54,7 @@ def test_size_of_groups_follows_the_time_of_tasks():
     assert submitted._group_size() == 1  # nothing is known
     for time_s, size in ((0.09, 4), (0.0, 16), (3.0, 1)):
         for _ in range(50):
-            submitted._timed(Outcome(key="a", kind=Kind.DONE, time_s=time_s))
+            submitted._timed(Outcome(key="a", kind=OutcomeKind.DONE, time_s=time_s))
         assert submitted._group_size() == size
 
 

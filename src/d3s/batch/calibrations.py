@@ -15,7 +15,7 @@ from d3s.files.raw import path_text
 from d3s.frames import Refused
 from d3s.registry import registered
 from d3s.rig import Rig
-from d3s.tasks import Cluster, Kind, Outcome, Task, Workers, place_of, run
+from d3s.tasks import Cluster, Outcome, OutcomeKind, Task, Workers, place_of, run
 from d3s.types import Progress
 
 _TABLE = "distances.csv"
@@ -79,7 +79,7 @@ def calibrate_folders(
     done, refused = {}, {}
     with closing(run(tasks, where)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
-            if outcome.kind == Kind.DONE:
+            if outcome.kind == OutcomeKind.DONE:
                 done[outcome.key] = _calibrated(outcome.result)
             else:
                 refused[outcome.key] = _refused(outcome, to_do[outcome.key]["folder"])

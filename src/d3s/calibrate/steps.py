@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from d3s.calibrate.alignment import (
-    Alignment,
+    AlignedMatches,
     Setup,
     align_matches,
     align_views,
@@ -114,7 +114,7 @@ class Lenses(NamedTuple):
     """Errors of the lenses over the field, the places corrected for them, and the rig so far."""
 
     rig: Rig
-    alignment: Alignment
+    alignment: AlignedMatches
     illumination: Illumination
     defocus: Defocus
     focus_map: FocusMap
@@ -124,7 +124,7 @@ class Lenses(NamedTuple):
 
 def find_lenses(
     captures: Captures,
-    alignment: Alignment,
+    alignment: AlignedMatches,
     fields: Fields,
     noise: Noise,
     setup: Setup,
@@ -168,8 +168,8 @@ def find_lenses(
 
 
 def _without_shifts(
-    alignment: Alignment, rig: Rig, captures: Captures, setup: Setup
-) -> tuple[Alignment, Coma]:
+    alignment: AlignedMatches, rig: Rig, captures: Captures, setup: Setup
+) -> tuple[AlignedMatches, Coma]:
     """Alignment by places without the shifts that blur and coma cause."""
     distortion = alignment.distortion
     matches = without_blur_shift(alignment, rig)
@@ -183,7 +183,7 @@ def _without_shifts(
     waves = board_spectrum(matches, blur)
     coma = find_coma(matches, blur, waves) if setup.coma is None else setup.coma
 
-    def align(share: float) -> Alignment:
+    def align(share: float) -> AlignedMatches:
         """Align places without this share of the coma."""
         left, right = (scaled(one, share) for one in (coma.left_px, coma.right_px))
         places = without_coma(matches, (left, right), blur, waves)
@@ -215,7 +215,7 @@ def _with_doubt(geometry: Geometry, change_m: FloatArray) -> Geometry:
     return geometry._replace(disparity_errors_px=errors)
 
 
-def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
+def field_residuals(cells: CellDisparity, aligned: AlignedMatches) -> FieldResiduals:
     """Disparity, rows and light left over the field on frames that were not calibrated with."""
     rows_px = np.full(cells.residual_px.shape, np.nan)
     straight = aligned.distortion.removed_from(aligned.matches)
@@ -313,7 +313,7 @@ class CrossValidation(NamedTuple):
 
 def tune_rig(
     captures: Captures,
-    alignment: Alignment,
+    alignment: AlignedMatches,
     fields: Fields,
     noise: Noise,
     setup: Setup,
@@ -366,7 +366,7 @@ def tune_rig(
 
 def cross_validate(
     captures: Captures,
-    aligned: Alignment,
+    aligned: AlignedMatches,
     fields: Fields,
     noise: Noise,
     coma: Coma,
@@ -429,7 +429,10 @@ def _evenly(count: int, most: int) -> list[int]:
 
 
 def _on_scale_of(
-    training: Alignment, numbers: Sequence[int], aligned: Alignment, depths_m: Sequence[float]
+    training: AlignedMatches,
+    numbers: Sequence[int],
+    aligned: AlignedMatches,
+    depths_m: Sequence[float],
 ) -> list[float]:
     """Depths as the frames of a training half would give them.
 

@@ -70,7 +70,7 @@ _ROUNDS = 100
 _JACKKNIFE_GROUPS = 6
 
 
-class Line(NamedTuple):
+class DepthLine(NamedTuple):
     """Scale and offset of the depth equation: depth = a * ratio + b."""
 
     a_m_px: float
@@ -102,13 +102,13 @@ class Tuning(NamedTuple):
     left_out: dict[int, str]
     warnings: tuple[str, ...]
 
-    def line_at(self, virtual_baseline_m: float) -> Line:
+    def line_at(self, virtual_baseline_m: float) -> DepthLine:
         """Scale and offset by the cubics, as `Calibration.a_m_px` and `b_m` give them."""
         a, b = (
             float(np.polynomial.polynomial.polyval(virtual_baseline_m, cubic.coefficients))
             for cubic in (self.a_cubic, self.b_cubic)
         )
-        return Line(a, b)
+        return DepthLine(a, b)
 
 
 def find_tuning(

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.check.blocks import Blocks, compare_blocks
+from d3s.check.blocks import ComparedBlocks, compare_blocks
 from d3s.check.drift import (
     MIDDLE_DPT,
     RULER_M,
-    Wall,
+    WallOffset,
     checked_distances,
     coarse_drift,
     measure_drift,
@@ -40,8 +40,8 @@ _IN_RIG = (*_IN_VIEWS, "turn_rad", "focus_dpt")
 class _Round(NamedTuple):
     """One measurement of all frames."""
 
-    blocks: list[Blocks]
-    walls: list[Wall | None]
+    blocks: list[ComparedBlocks]
+    walls: list[WallOffset | None]
     densities: list[float]
     shape: tuple[int, int]
 
@@ -212,7 +212,7 @@ def _report(
         )
     )
     parts = [np.concatenate(part) for part in zip(*first.blocks, strict=True)]
-    everywhere = Blocks(*parts)
+    everywhere = ComparedBlocks(*parts)
     turn = next((one.value for one in whole if one.name == "turn_rad"), 0.0)
     return CheckReport(
         rig=rig,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from d3s.camera.align.measure import Alignment
-    from d3s.camera.align.session import Calibrated, Session, Shown
+    from d3s.camera.align.session import CalibrationOutcome, Session, Shown
 
 _COLOURS = {"good": "green", "turn": "red", "unknown": "yellow"}
 _WORDS = {"good": "good", "turn": "turn it", "unknown": "cannot know"}
@@ -293,7 +293,7 @@ def _calibrate(session: "Session") -> None:
     _print_calibrated(session.run_calibration())
 
 
-def _print_calibrated(found: "Calibrated") -> None:
+def _print_calibrated(found: "CalibrationOutcome") -> None:
     values = found.values
     typer.echo(f"Verdict: {values['grade']}. {values['summary']}")
     for remark in values["remarks"]:

@@ -8,7 +8,7 @@ import pytest
 import d3s
 from align_frames import RIG, WALL_M, Camera, misassembled, plain, wall
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import Calibrated, RawFiles, Session, calibration_of, open_raw
+from d3s.camera.align.session import CalibrationOutcome, RawFiles, Session, calibration_of, open_raw
 from d3s.camera.align.watch import Watch
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
@@ -103,7 +103,7 @@ def test_calibration_reports_its_progress(tmp_path):
     def calibrate(path, progress):
         progress(1, 4)
         seen.append((path, session.percent))
-        return Calibrated(
+        return CalibrationOutcome(
             values={"grade": "good"}, page="", rig_path=None, page_path=path, problem=""
         )
 

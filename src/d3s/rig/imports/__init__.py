@@ -24,7 +24,7 @@ from d3s.rig.imports.formats import (
 )
 from d3s.rig.imports.opencv import is_opencv, read_opencv
 from d3s.rig.imports.pair import CameraPair, rig_of
-from d3s.rig.imports.source import Source, read_source, unknown
+from d3s.rig.imports.source import CalibrationFile, read_source, unknown
 from d3s.rig.rig import Rig
 from d3s.rig.stereo_calibration import read_stereo_calibration
 
@@ -83,7 +83,7 @@ def read_rig(
 
 
 def _pair(
-    sources: Sequence[Source], *, shape: tuple[int, int] | None, fisheye: bool, swap: bool
+    sources: Sequence[CalibrationFile], *, shape: tuple[int, int] | None, fisheye: bool, swap: bool
 ) -> tuple[CameraPair, str]:
     """Cameras of the files, and the name of their format."""
     first = sources[0]
@@ -115,7 +115,9 @@ def _rig_file(paths: Sequence[str | os.PathLike[str]]) -> ImportedRig:
     return ImportedRig(rig=Rig.load(paths[0]), format="rig file")
 
 
-def _of_lines(source: Source, files: int, *, swap: bool, unit_m: float | None) -> ImportedRig:
+def _of_lines(
+    source: CalibrationFile, files: int, *, swap: bool, unit_m: float | None
+) -> ImportedRig:
     if files > 1:
         raise source.error("has both views of a data set. Give this file alone.")
     if swap or unit_m is not None:
