@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from d3s import DepthMap, atomic
-from d3s.batch import DepthJob, depth, estimate_files
+from d3s.batch import DepthJob, depth_files, estimate_files
 from d3s.errors import InputError, OutputError
 from d3s.files import read_depth, write_image
 from d3s.frames import FrameFiles, find_frames
@@ -194,13 +194,13 @@ def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeyp
 
 
 def test_frames_described_slowly_are_not_mixed_up_between_the_threads(tmp_path, monkeypatch):
-    real = depth.described
+    real = depth_files.described
 
     def slow(*arguments: object) -> dict[str, object]:
         time.sleep(0.05)  # longer than the frame before takes, so both threads come here
         return real(*arguments)
 
-    monkeypatch.setattr(depth, "described", slow)
+    monkeypatch.setattr(depth_files, "described", slow)
     batch = estimate_files(frames(tmp_path / "in", 5), QUICK, tmp_path / "out")
     assert not batch.refused
     assert [one.name for one in batch.done] == ["000", "001", "002", "003", "004"]

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.coma import BoardBlur, detail_shift, find_coma, spectrum
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.optics.wavefront import pupil_points

@@ -15,7 +15,7 @@ from d3s.calibrate.disparity_map import (
     remaining_sigma,
     texture_errors_px,
 )
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps

@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.anchors import find_anchors
-from d3s.calibrate.distortion import Board, find_distortion
+from d3s.calibrate.distortion_fit import Board, find_distortion
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.rig import LensMaps
 from lens_pairs import RIG, lens_pair

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.ratios import shift_sums
-from d3s.estimate.consensus.prefilter import smoothed
+from d3s.estimate.consensus.smoothing import smoothed
 from d3s.optics.d3 import finite_differences, gradient_ratio_per_px
 from d3s.optics.windows import shifted_right
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from d3s.calibrate.anchors import find_anchors
+from d3s.calibrate.calibration_report import Report
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
-from d3s.calibrate.report import Report
 from d3s.calibrate.validation import FieldResiduals, Validation
 from d3s.rig import Rig
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.validation import FieldResiduals, errors_over_depth, widened_depth_range_m
 from d3s.estimate.candidates import default_depth_range_m
 

@@ -6,7 +6,7 @@ import pytest
 import d3s
 from check_frames import small_rig
 from d3s.check.mend import mended
-from d3s.check.sensor import measure_noise
+from d3s.check.noise_and_spots import measure_noise
 from d3s.errors import InputError
 from d3s.rig.bayer import luminance_noise, on_sites
 

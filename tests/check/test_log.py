@@ -3,8 +3,8 @@
 import pytest
 
 import d3s
-from d3s.check.quantities import Quantity
-from d3s.check.report import append_log, log_path, read_log
+from d3s.check.check_report import append_log, log_path, read_log
+from d3s.check.drift_quantities import Quantity
 from d3s.errors import InputError
 
 

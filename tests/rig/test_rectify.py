@@ -6,7 +6,7 @@ import pytest
 import d3s
 import stereo_cameras as made
 from d3s.errors import InputError, RigError
-from d3s.rig.stereo import RawCamera, Stereo
+from d3s.rig.stereo_camera import RawCamera, Stereo
 from stereo_cameras import FISHEYE, RADTAN, RATIONAL, RECTIFIED
 
 SHAPE = made.SIZE[::-1]

@@ -13,7 +13,7 @@ zarr_store    all frames as one Zarr group
 calibrations  `calibrate_folders`: the rigs of many cameras
 """
 
-from d3s.batch.depth import estimate_files
+from d3s.batch.depth_files import estimate_files
 from d3s.batch.inputs import find_inputs
 from d3s.batch.job import DepthJob
 from d3s.batch.manifest import Batch, Done

@@ -9,7 +9,7 @@ from typing import Any
 
 from d3s.atomic import make_folder
 from d3s.calibrate import calibrate
-from d3s.calibrate.report import Report
+from d3s.calibrate.calibration_report import Report
 from d3s.errors import CalibrationError, InputError, OutputError
 from d3s.files.raw import path_text
 from d3s.frames import Refused

@@ -39,8 +39,8 @@ import inspect
 import sys
 from types import ModuleType
 
-from d3s.calibrate.pipeline import calibrate
-from d3s.calibrate.report import Report
+from d3s.calibrate.calibration_report import Report
+from d3s.calibrate.calibration_run import calibrate
 
 __all__ = ["Report", "calibrate"]
 

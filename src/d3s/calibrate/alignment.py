@@ -11,13 +11,13 @@ import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.coma import Coma
-from d3s.calibrate.distortion import Board, Distortion, find_distortion
+from d3s.calibrate.distortion_fit import Board, Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.frames import Captures, ColourSensor
 from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
-from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
+from d3s.calibrate.sensor_noise import Noise
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import FloatArray, Progress

@@ -29,7 +29,7 @@ from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import robust_sigma
 from d3s.errors import CalibrationError, InputError
-from d3s.estimate.consensus.prefilter import noise_variance
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask, Progress
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.coma import Coma, detail_shift, spectrum
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.robust import huber_weighted, rms

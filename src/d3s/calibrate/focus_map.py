@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.alignment import with_lenses
 from d3s.calibrate.defocus import farther_frame
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted, rms, robust_sigma
 from d3s.rig import LensMaps, Optics, Rig

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.noise import without_noise
-from d3s.estimate.consensus.plan import RigDefaults, settings_of
-from d3s.estimate.consensus.prefilter import noise_variance, reach_px, smoothed
+from d3s.estimate.consensus.consensus_plan import RigDefaults, settings_of
+from d3s.estimate.consensus.denominator_noise import without_noise
+from d3s.estimate.consensus.smoothing import noise_variance, reach_px, smoothed
 from d3s.runtime.compile import compiled
 from d3s.types import FloatArray, Image, Mask
 

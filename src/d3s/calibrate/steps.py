@@ -40,7 +40,7 @@ from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
 from d3s.calibrate.geometry import Geometry, disparity_in_powers
 from d3s.calibrate.illumination import Illumination, find_illumination
-from d3s.calibrate.noise import Noise
+from d3s.calibrate.sensor_noise import Noise
 from d3s.calibrate.tuning import Tuning, find_tuning, options_for_lenses
 from d3s.calibrate.validation import (
     RULER_SIGMA_M,

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.distance_table import FEWEST_FRAMES
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.lenses import corrections
-from d3s.estimate.consensus.noise import removed_noise
-from d3s.estimate.consensus.plan import settings_of
+from d3s.estimate.consensus.consensus_plan import settings_of
+from d3s.estimate.consensus.denominator_noise import removed_noise
+from d3s.estimate.consensus.lens_corrections import corrections
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px

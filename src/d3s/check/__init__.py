@@ -14,9 +14,9 @@ import inspect
 import sys
 from types import ModuleType
 
-from d3s.check.pipeline import check
-from d3s.check.quantities import Quantity
-from d3s.check.report import CheckReport
+from d3s.check.check_report import CheckReport
+from d3s.check.check_run import check
+from d3s.check.drift_quantities import Quantity
 
 __all__ = ["CheckReport", "Quantity", "check"]
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.check.blocks import ComparedBlocks
-from d3s.check.quantities import Quantity, unknown
+from d3s.check.compared_blocks import ComparedBlocks
+from d3s.check.drift_quantities import Quantity, unknown
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.diagnosis.blocks import match_blocks

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from d3s import tasks
     from d3s.batch.calibrations import Calibrations
-    from d3s.calibrate.report import Report
+    from d3s.calibrate.calibration_report import Report
 
 
 class Flags(NamedTuple):
@@ -149,7 +149,7 @@ def _calibrate_one(
 ) -> None:
     """Calibrate one camera, write its files, and print the verdict."""
     import d3s
-    from d3s.calibrate.report import Report
+    from d3s.calibrate.calibration_report import Report
     from d3s.errors import CalibrationError, OutputError
     from d3s.estimate.plot.panels import need_matplotlib
     from d3s.lab.view.calibration import write_report

@@ -197,8 +197,8 @@ class DepthMap:
         Figure
             The figure of the axes.
         """
+        from d3s.estimate.plot.depth_figure import draw_depth, plot_result
         from d3s.estimate.plot.panels import need_matplotlib
-        from d3s.estimate.plot.result import draw_depth, plot_result
 
         need_matplotlib()
         return plot_result(self) if axes is None else draw_depth(self, axes)

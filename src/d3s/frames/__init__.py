@@ -14,7 +14,7 @@ sources     `open_source`: a source by a word of the command line; frames from Z
 from d3s.frames.frame import CameraSettings, Frame, Refused, Setting, Source
 from d3s.frames.loading import FileSource, LoadedPair, load_pair
 from d3s.frames.pairing import FoundFiles, FrameFiles, find_frames
-from d3s.frames.sources import SourceOptions, open_source
+from d3s.frames.source_names import SourceOptions, open_source
 
 __all__ = [
     "CameraSettings",

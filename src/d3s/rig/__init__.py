@@ -23,7 +23,7 @@ from d3s.rig.calibration import Calibration, Change, Provenance
 from d3s.rig.lens_maps import Correction, LensMaps
 from d3s.rig.optics import Optics
 from d3s.rig.rig import Rig
-from d3s.rig.stereo import RawCamera, Stereo
+from d3s.rig.stereo_camera import RawCamera, Stereo
 
 __all__ = [
     "Calibration",

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import d3s
 from d3s.errors import InputError, OptionsError
-from d3s.estimate.consensus.method import ConsensusOptions, estimate_consensus
-from d3s.estimate.consensus.plan import candidates_m, make_plan
+from d3s.estimate.checked_pair import checked_pair
+from d3s.estimate.consensus.consensus_method import ConsensusOptions, estimate_consensus
+from d3s.estimate.consensus.consensus_plan import candidates_m, make_plan
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import checked_pair
 
 PROTOTYPE = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)

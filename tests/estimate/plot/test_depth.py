@@ -9,7 +9,7 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.estimate import Flag
-from d3s.estimate.plot.flags import FLAG_COLOURS, first_flag
+from d3s.estimate.plot.flag_colours import FLAG_COLOURS, first_flag
 from d3s.estimate.plot.panels import NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.estimate.plot.save import save_figure
 from d3s.lab.view.truth import plot_depth_map

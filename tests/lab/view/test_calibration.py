@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from d3s.calibrate.report import Report
+from d3s.calibrate.calibration_report import Report
 from d3s.errors import OutputError
 from d3s.lab.view.calibration import report_page, write_report
 from d3s.lab.view.calibration_plots import plot_errors

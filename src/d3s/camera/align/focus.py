@@ -22,7 +22,7 @@ from d3s.calibrate.fields import Fields
 from d3s.camera.align.matching import Matched
 from d3s.camera.align.quantities import Reading, unknown
 from d3s.check.drift import BlockSamples, Fit, fit_groups
-from d3s.estimate.consensus.prefilter import noise_variance
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask
 

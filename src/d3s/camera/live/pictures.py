@@ -15,7 +15,7 @@ from d3s.camera.live.settings import Filter
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.plot.flags import FLAG_COLOURS, first_flag
+from d3s.estimate.plot.flag_colours import FLAG_COLOURS, first_flag
 from d3s.estimate.plot.panels import NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.record import short_repr
 

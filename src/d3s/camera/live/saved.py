@@ -18,7 +18,7 @@ from d3s.estimate import DepthMap
 from d3s.files import IMAGE_SUFFIXES
 from d3s.files.raw import path_text
 from d3s.frames import FileSource, Frame, Refused, find_frames
-from d3s.frames.sources import RECORDING_SUFFIX
+from d3s.frames.source_names import RECORDING_SUFFIX
 from d3s.rig import Rig
 
 DEPTH_SUFFIX = ".npz"

@@ -6,13 +6,13 @@ and benchmarks compare the compiled method with it; nothing else imports it.
 
 import numpy as np
 
-from d3s.estimate.consensus.lenses import corrections
-from d3s.estimate.consensus.noise import removed_noise, without_noise
-from d3s.estimate.consensus.plan import ConsensusPlan, make_plan, tried_mask
-from d3s.estimate.consensus.prefilter import noise_variance, smoothed
+from d3s.estimate.checked_pair import CheckedPair
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan, tried_mask
+from d3s.estimate.consensus.denominator_noise import removed_noise, without_noise
+from d3s.estimate.consensus.lens_corrections import corrections
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
+from d3s.estimate.consensus.smoothing import noise_variance, smoothed
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import CheckedPair
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.optics.d3 import (
@@ -35,8 +35,8 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     Parameters
     ----------
     left, right, rig, options
-        As for `d3s.estimate.consensus.method.estimate_consensus`, the compiled method, which also
-        has the exceptions and defines `sigma_m`.
+        As for `d3s.estimate.consensus.consensus_method.estimate_consensus`, the compiled method,
+        which also has the exceptions and defines `sigma_m`.
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)

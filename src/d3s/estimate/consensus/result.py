@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.clipping import clipped
-from d3s.estimate.consensus.plan import ConsensusPlan, tried_mask
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, tried_mask
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import CheckedPair
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
 from d3s.rig.variance import DisparityVariance
 from d3s.types import FloatArray, Mask

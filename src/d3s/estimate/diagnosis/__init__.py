@@ -8,7 +8,7 @@ measure    `diagnose`: all numbers of a pair
 words      `Cause`, and `warnings_of`: a sentence with a remedy for each likely cause
 """
 
-from d3s.estimate.diagnosis.measure import Diagnosis, diagnose
+from d3s.estimate.diagnosis.findings import Diagnosis, diagnose
 from d3s.estimate.diagnosis.words import Cause, warnings_of
 from d3s.estimate.drift_watch import Drift, DriftWatch
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from d3s.estimate.diagnosis.findings import Diagnosis, Found
 from d3s.estimate.diagnosis.light import ViewDifferences
-from d3s.estimate.diagnosis.measure import Diagnosis, Found
 from d3s.estimate.drift_watch import edge_disparities
 from d3s.rig import Optics, Stereo
 

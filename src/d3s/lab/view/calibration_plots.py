@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.baselines import ChosenBaselines
+from d3s.calibrate.calibration_report import Report, RowsLeft
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.matches import PairMatches
-from d3s.calibrate.noise import Noise
-from d3s.calibrate.report import Report, RowsLeft
+from d3s.calibrate.sensor_noise import Noise
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import RULES

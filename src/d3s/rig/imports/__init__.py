@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from d3s.errors import D3SError, InputError, RigError
-from d3s.rig.imports.formats import (
+from d3s.rig.imports.camera_formats import (
     is_kalibr,
     is_oak,
     is_realsense,
@@ -22,7 +22,7 @@ from d3s.rig.imports.formats import (
     read_realsense,
     read_ros,
 )
-from d3s.rig.imports.opencv import is_opencv, read_opencv
+from d3s.rig.imports.opencv_files import is_opencv, read_opencv
 from d3s.rig.imports.pair import CameraPair, rig_of
 from d3s.rig.imports.source import CalibrationFile, read_source, unknown
 from d3s.rig.rig import Rig

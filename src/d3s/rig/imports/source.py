@@ -13,7 +13,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.record import short_repr
-from d3s.rig.stereo import RawCamera
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 _LARGEST_FILE = 1_000_000  # bytes; calibration files have a few thousand

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.check.blocks import ComparedBlocks, compare_blocks
+from d3s.check.check_report import CheckReport, FrameSummary, Map
+from d3s.check.compared_blocks import ComparedBlocks, compare_blocks
 from d3s.check.drift import (
     MIDDLE_DPT,
     RULER_M,
@@ -17,10 +18,9 @@ from d3s.check.drift import (
     measure_walls,
     wall_of,
 )
+from d3s.check.drift_quantities import KINDS, Quantity
 from d3s.check.mend import mended
-from d3s.check.quantities import KINDS, Quantity
-from d3s.check.report import CheckReport, FrameSummary, Map
-from d3s.check.sensor import find_spots, measure_noise
+from d3s.check.noise_and_spots import find_spots, measure_noise
 from d3s.errors import InputError
 from d3s.estimate.methods import estimate_quietly
 from d3s.frames import Frame
@@ -278,7 +278,7 @@ def _image(values: Any, name: str) -> Image:
 def mended_views(frame: Frame, rig: Rig, drift: Mapping[str, float]) -> tuple[Image, Image]:
     """Left and right view of a frame, as the mended rig would make them.
 
-    The drift has the names of `d3s.check.quantities.KINDS`; the rig is that before it was mended.
+    The drift has the names of `d3s.check.drift_quantities.KINDS`; the rig is as it was before.
     """
     if frame.views is None:
         own = None if rig.calibration is None else rig.calibration.bayer

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import OptionsError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.consensus.prefilter import reach_px
+from d3s.estimate.consensus.smoothing import reach_px
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.stereo import alignment_shift_px

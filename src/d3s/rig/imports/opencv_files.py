@@ -20,7 +20,7 @@ from d3s.rig.imports.source import (
     picture_size,
     raw_camera,
 )
-from d3s.rig.stereo import RawCamera
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 # Names without underscores and in lower case. Those of a camera are followed or led by its side.

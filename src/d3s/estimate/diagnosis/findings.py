@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.diagnosis.blocks import Blocks, match_blocks
 from d3s.estimate.diagnosis.grain import noise_grain
 from d3s.estimate.diagnosis.light import Value, ViewDifferences, compare
 from d3s.estimate.diagnosis.patches import matched_patches
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import CheckedPair
 from d3s.estimate.lens_field import lens_field
 from d3s.types import FloatArray
 

@@ -9,14 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
-from d3s.estimate.consensus.lenses import correction_grids
-from d3s.estimate.consensus.noise import LEAST_SHARE, removed_noise
-from d3s.estimate.consensus.plan import ConsensusPlan, make_plan
-from d3s.estimate.consensus.prefilter import noise_variance, smoothed
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan
+from d3s.estimate.consensus.denominator_noise import LEAST_SHARE, removed_noise
+from d3s.estimate.consensus.lens_corrections import correction_grids
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
+from d3s.estimate.consensus.smoothing import noise_variance, smoothed
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import CheckedPair
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import ConsensusOptions
 from d3s.rig import Rig

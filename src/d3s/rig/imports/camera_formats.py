@@ -23,7 +23,7 @@ from d3s.rig.imports.source import (
     picture_size,
     raw_camera,
 )
-from d3s.rig.stereo import RawCamera
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 _KALIBR_FISHEYE = {"radtan": False, "none": False, "equidistant": True, "equi": True}

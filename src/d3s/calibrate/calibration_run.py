@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.alignment import AlignedMatches, Setup, align_views, calibration_of, draft_rig
+from d3s.calibrate.calibration_report import Report
 from d3s.calibrate.captures import captures_of, read_captures
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.fields import Box, Fields, Half, find_fields
 from d3s.calibrate.frames import Captures, Thumbnails
-from d3s.calibrate.noise import find_noise
-from d3s.calibrate.report import Report
+from d3s.calibrate.sensor_noise import find_noise
 from d3s.calibrate.steps import (
     PERCENT,
     Percent,

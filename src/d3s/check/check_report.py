@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d3s.atomic import write_text
+from d3s.check.drift_quantities import CORE, Quantity, State
 from d3s.check.mend import mended
-from d3s.check.quantities import CORE, Quantity, State
 from d3s.errors import InputError
 from d3s.rig import Change, Rig
 from d3s.types import FloatArray

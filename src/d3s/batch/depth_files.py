@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder
-from d3s.batch.frame import FrameMaker, described, make_frame, read_ahead, text_of
+from d3s.batch.frame_maker import FrameMaker, described, make_frame, read_ahead, text_of
 from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.manifest import FIGURES, FOUND, WHOLE, Batch, Done, Manifest
