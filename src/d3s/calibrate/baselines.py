@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import shift_sums
-from d3s.calibrate.tuning import (
-    CONSENSUS,
-    Tuning,
-    changes_blur,
-    lens_corrections,
-    shifts_px,
-)
+from d3s.calibrate.tuning import CONSENSUS, Tuning, changes_blur, lens_corrections, shifts_px
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions

@@ -381,11 +381,7 @@ class Defocus(NamedTuple):
 
 
 def find_defocus(
-    views: Views,
-    depths_m: Sequence[float],
-    optics: Optics,
-    *,
-    progress: Progress | None = None,
+    views: Views, depths_m: Sequence[float], optics: Optics, *, progress: Progress | None = None
 ) -> Defocus:
     """Find focus and aperture of both cameras from boards at known depths.
 

@@ -29,7 +29,6 @@ from d3s.calibrate.disparity_map import (
     DisparityMap,
     RemainingSigma,
     board_errors_px,
-    distance_errors_px,
     fit_disparity_map,
     measure_cells,
     remaining_sigma,
@@ -156,12 +155,7 @@ def find_lenses(
     rig = with_lenses(focus.applied_to(rig), coma_left_px=coma.left_px, coma_right_px=coma.right_px)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
-        views,
-        alignment.depths_m,
-        rig,
-        alignment.board,
-        radius_px,
-        progress=percent.of("disparity"),
+        views, alignment.depths_m, rig, alignment.board, radius_px, progress=percent.of("disparity")
     )
     disparity = fit_disparity_map(cells, rig)
     return Lenses(disparity.applied_to(rig), alignment, light, defocus, focus, coma, disparity)
@@ -257,7 +251,8 @@ def with_sigma(lenses: Lenses, cells: CellDisparity | None) -> Rig:
     optics, geometry = lenses.rig.optics, alignment.geometry
     vergences_dpt = 1 / np.array(alignment.depths_m)
     errors = (
-        *distance_errors_px(geometry),
+        # Those by the distances of the boards are alike all over the field.
+        *(tuple((float(one),) for one in row) for row in geometry.disparity_errors_px),
         *board_errors_px(geometry, alignment.bend_sigma_per_m, optics, maps.field_radius_px),
         *texture_errors_px(lenses.coma, maps, optics, (vergences_dpt.min(), vergences_dpt.max())),
     )
@@ -436,7 +431,7 @@ def _on_scale_of(
 ) -> list[float]:
     """Depths as the frames of a training half would give them.
 
-    Sigma counts what all depths are wrong by (`distance_errors_px`): what is left over the field of
+    Sigma counts what all depths are wrong by: what is left over the field of
     other frames shall not count it again.
 
     `numbers` are those of the training frames among all frames; `depths_m` are by all frames.

@@ -221,11 +221,7 @@ def errors_over_depth(
     depths = np.array(depths_m, dtype=np.float64)
     working_m = working_range_m(depths.tolist(), (errors["mae_m"] < ACCURATE_M).tolist())
     return Validation(
-        method=method,
-        depths_m=depths,
-        working_range_m=working_m,
-        left_out=left_out,
-        **errors,
+        method=method, depths_m=depths, working_range_m=working_m, left_out=left_out, **errors
     )
 
 

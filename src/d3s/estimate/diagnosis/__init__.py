@@ -4,7 +4,7 @@ patches    patches of both views, matched by the depth map, at equal blur
 light      gain, shading, tone curve and rows of both views compared
 grain      whether noise is white
 blocks     blocks of the left view looked for in all of the right one
-measure    `diagnose`: all numbers of a pair
+findings   `diagnose`: all numbers of a pair
 words      `Cause`, and `warnings_of`: a sentence with a remedy for each likely cause
 """
 

@@ -1,10 +1,4 @@
-"""Calibrations of stereo cameras in the files of other programs, as rigs.
-
-source   text of a file, its values by name, and numbers, matrices and cameras among them
-pair     two cameras as a rig, with its rectification if they need one
-opencv   files that a program saved with OpenCV
-formats  files of Kalibr, ROS, OAK and RealSense
-"""
+"""Calibrations of stereo cameras in the files of other programs, as rigs."""
 
 import os
 from collections.abc import Sequence
@@ -51,13 +45,7 @@ def read_rig(
     shape: tuple[int, int] | None = None,
     fisheye: bool = False,
 ) -> ImportedRig:
-    """Read calibration files, or a rig file; behind `Rig.from_file`.
-
-    Parameters
-    ----------
-    paths, rectified, swap, unit_m, shape, fisheye
-        As for `Rig.from_file`, which also has the exceptions.
-    """
+    """Read calibration files, or a rig file; `Rig.from_file` has the parameters and exceptions."""
     if not paths:
         raise InputError("there is no file to read a camera from. Name a calibration file.")
     if unit_m is not None and not _UNITS_M[0] <= unit_m <= _UNITS_M[1]:
