@@ -17,10 +17,10 @@ from rich.progress import track
 from typer.testing import CliRunner
 
 import d3s
-from d3s.check.blocks import Blocks, compare_blocks
+from d3s.check.compared_blocks import ComparedBlocks, compare_blocks
 from d3s.check.drift import measure_drift
-from d3s.check.quantities import ALARM_SIGMAS, CORE, KINDS, Quantity
-from d3s.check.sensor import find_spots, measure_noise
+from d3s.check.drift_quantities import ALARM_SIGMAS, CORE, KINDS, Quantity
+from d3s.check.noise_and_spots import find_spots, measure_noise
 from d3s.cli import app
 from d3s.estimate.diagnosis import Cause, DriftWatch
 from d3s.types import Image
@@ -215,7 +215,7 @@ class Measured(NamedTuple):
     """One frame with its noise, and its blocks by the rig as it is."""
 
     raw: Image
-    blocks: Blocks
+    blocks: ComparedBlocks
 
 
 def measured(camera: Camera, noises: int) -> list[Measured]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import d3s
-from d3s.batch import DepthJob, depth, estimate_files, find_inputs
+from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
 from d3s.batch.inputs import SourceFrame
 from d3s.files import write_image
 from d3s.tasks import Cluster, Here, Processes, Task, Where, run
@@ -220,7 +220,7 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
                 if kind == FILES
                 else [SourceFrame(f"{place:06d}", night, place) for place in range(count)]
             )
-            depth.make_frame = many.simulated_frame
+            depth_files.make_frame = many.simulated_frame
             job = DepthJob(rig=RIG, formats=("npz",))
             done = len(estimate_files(frames, job, output, workers=2).done)
         found = {

@@ -23,9 +23,9 @@ import d3s
 import fresh
 from d3s.estimate import ConsensusOptions, JointOptions
 from d3s.estimate.candidates import default_depth_range_m
-from d3s.estimate.consensus.plan import settings_of
+from d3s.estimate.checked_pair import checked_pair
+from d3s.estimate.consensus.consensus_plan import settings_of
 from d3s.estimate.consensus.reference import reference_consensus
-from d3s.estimate.images import checked_pair
 from d3s.runtime.parallel import thread_count
 from figures import Row, candidates_sheet, pixels_sheet
 from sheets import Sheet

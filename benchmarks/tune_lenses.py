@@ -28,7 +28,7 @@ from calibration_sets import SENSOR, SETS, render, wall_file
 from d3s.calibrate import steps
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.disparity_map import measure_cells
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate import lens_field
 from d3s.estimate.joint.correction import SizeCorrection

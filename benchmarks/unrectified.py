@@ -16,7 +16,7 @@ import d3s
 from d3s.lab.twin.geometry import Window
 from d3s.lab.twin.textures import Texture
 from d3s.rig.imports.pair import CameraPair, rig_of
-from d3s.rig.stereo import RawCamera
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray, Image
 
 PATTERNS = "text", "gravel", "bark", "brick"  # reported, and not tuned on

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 import d3s
-from d3s.estimate.consensus.prefilter import smoothed
+from d3s.estimate.consensus.smoothing import smoothed
 from d3s.estimate.joint.smoothing import noise_gains
 from d3s.lab.evaluate import REPORT_PATTERNS
 from d3s.lab.evaluate.truth import truth_of

@@ -17,7 +17,7 @@ from PIL import Image
 
 import d3s
 from d3s.atomic import write_bytes
-from d3s.estimate.plot.flags import FLAG_COLOURS
+from d3s.estimate.plot.flag_colours import FLAG_COLOURS
 from d3s.estimate.plot.panels import (
     HIDDEN_COLOUR,
     NO_VALUE_COLOUR,

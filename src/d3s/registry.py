@@ -7,11 +7,16 @@ d3s.sources   a table of functions that open a source of frames, by the first wo
               as "basler", or by the suffix of its file, such as ".mcap"
 d3s.fills     functions that estimate a pair and fill the holes
 d3s.reports   functions that write a report as a page
+
+`make_callable` is for the packages of the core that are named like their function.
 """
 
-from collections.abc import Mapping
+import inspect
+import sys
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any
 
 from d3s.errors import InputError
@@ -32,4 +37,18 @@ def registered(group: str, name: str) -> Any:
     raise InputError(
         f"no {name!r} is registered among the {group}. Install d3s again, whole: its entry points "
         "name it."
+    )
+
+
+def make_callable(package: str, function: Callable[..., Any]) -> None:
+    """Make a package callable, such as `d3s.estimate`: it is the package and the function.
+
+    Its help begins with the signature and the docstring of the function.
+    """
+    module, signature = sys.modules[package], inspect.signature(function)
+    members = {"__call__": staticmethod(function), "__signature__": signature}
+    module.__class__ = type("CallablePackage", (ModuleType,), members)
+    module.__doc__ = (
+        f"``{function.__name__}{signature}``\n\n{inspect.getdoc(function)}\n\n"
+        f"Notes\n-----\n{module.__doc__}"
     )

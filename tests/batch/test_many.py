@@ -9,7 +9,7 @@ import pytest
 
 import poison_frames
 from d3s import DepthMap
-from d3s.batch import DepthJob, depth, estimate_files, find_inputs
+from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
 from d3s.batch.calibrations import calibrate_folders
 from d3s.batch.manifest import LINES, TABLE, lines_of
 from d3s.batch.zarr_store import DepthStore
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_manifest_stays(tmp_path):
 
 
 def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
-    monkeypatch.setattr(depth, "make_frame", poison_frames.make_frame)
+    monkeypatch.setattr(depth_files, "make_frame", poison_frames.make_frame)
     frames(tmp_path / "in", 6)
     for name in ("leaves", "cut"):
         write_views(tmp_path / f"in/{name}_left.png", tmp_path / f"in/{name}_right.png")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import poison_frames
-from d3s.batch import DepthJob, depth, estimate_files, find_inputs
+from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
 from d3s.batch.manifest import lines_of
 from d3s.tasks import Cluster, Processes
 from killable import KillableCli
@@ -77,7 +77,7 @@ def test_workers_killed_again_and_again(tmp_path, monkeypatch, place):
     given = messy(tmp_path / "in", int(os.environ.get("D3S_TEST_FRAMES", "150")))
     good = [one for one in given if one.name[0] == "0"]
     estimate_files(good, JOB, tmp_path / "whole", workers=2)
-    monkeypatch.setattr(depth, "make_frame", poison_frames.make_frame)
+    monkeypatch.setattr(depth_files, "make_frame", poison_frames.make_frame)
     with ExitStack() as stack:
         where, every_s = Processes(2), 3
         kill = kill_a_process

@@ -40,9 +40,6 @@ class Camera:
     aside_m: dict[int, float] = field(
         default_factory=dict, hash=False
     )  # sideways offset of the board, by frame
-    tilted: dict[int, float] = field(
-        default_factory=dict, hash=False
-    )  # slope added to dZ/dX, by frame
 
     def but(self, **changes) -> "Camera":
         return replace(self, **changes)
@@ -69,15 +66,12 @@ class Camera:
             sway[frame, 0] += aside
         return sway
 
-    def _slopes(self, frame: int) -> np.ndarray:
-        return np.array([self.slopes[0] + self.tilted.get(frame, 0.0), self.slopes[1]])
-
     def pixels(self, points_m: np.ndarray, frame: int, view: int) -> np.ndarray:
         """Pixels of points (X, Y) of the board in a view, in the raw frame."""
         points = points_m + self._sway()[frame]
         x, y = points_m.T
         bend = np.stack([x * x, x * y, y * y], axis=1) @ np.array(self.bend_per_m)
-        depth = self.distances_m[frame] + points_m @ self._slopes(frame) + bend
+        depth = self.distances_m[frame] + points_m @ np.array(self.slopes) + bend
         rays = (points - (BASELINE_M * view, 0.0)) / depth[:, np.newaxis] * FOCAL_PX
         cos, sin = np.cos(self.rolls_rad[view]), np.sin(self.rolls_rad[view])
         turned = rays @ np.array([[cos, -sin], [sin, cos]]).T

@@ -7,13 +7,7 @@ import pytest
 
 import d3s
 from calibrations import calibration
-from d3s.calibrate.alignment import (
-    Setup,
-    align_matches,
-    bowl_doubt_per_m,
-    lens_maps_of,
-    without_blur_shift,
-)
+from d3s.calibrate.alignment import Setup, align_matches, bowl_doubt_per_m, lens_maps_of
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
 
@@ -51,36 +45,6 @@ def test_camera_that_distorts_before_a_bent_board(bent):
     assert found.rectification.rms_px < 0.03
     # Places stay as they were seen: the split takes the distortion out.
     np.testing.assert_array_equal(found.matches.left[0].first_px, bent.matches().left[0].first_px)
-
-
-def test_shift_by_blur_is_taken_out_by_its_formula(camera):
-    found = aligned(camera)
-    rig = curved_rig()
-    moved = without_blur_shift(found, rig)
-    optics, frame = rig.optics, 3
-    lens = optics.lens(0)
-    pair, before = moved.across[frame], found.matches.across[frame]
-
-    def by_hand(places_px, view):
-        """Shift and variance of the blur g² (u - c r²)² at places (x, y)."""
-        away = (places_px - np.array((found.anchors.left_px, found.anchors.right_px)[view])) / 900
-        gain = lens.aperture_gaussian_width * optics.focal_length_px * optics.aperture_radius_m
-        focus = 1 / optics.focus_distances_m[view]
-        left = 1 / found.depths_m[frame] - focus - CURVATURE_DPT * np.sum(away**2, axis=1)
-        # Minus the gradient of the variance.
-        shift = 4 * gain**2 * CURVATURE_DPT * left[:, np.newaxis] * away / 900
-        return shift, gain**2 * left**2
-
-    shift, blur = by_hand(before.first_px, 0)
-    other_shift, other_blur = by_hand(before.second_px, 1)
-    detail = 0.05  # k² of all windows of this camera
-    for now, old, by, own in (
-        (pair.first_px, before.first_px, shift, blur),
-        (pair.second_px, before.second_px, other_shift, other_blur),
-    ):
-        expected = by * (1 - np.minimum(detail * own, 2) / 2)[:, np.newaxis]
-        assert np.abs(expected).max() > 0.05
-        np.testing.assert_allclose(old - now, expected, atol=3e-4)
 
 
 def test_bowl_of_a_board_is_believed_the_less_the_more_lenses_imitate_it(bent):

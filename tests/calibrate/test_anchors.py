@@ -19,41 +19,6 @@ def test_anchors_of_a_tilted_board(camera):
     assert found.left_out == {}
 
 
-def test_tilt_and_expansion_come_with_the_anchors(camera):
-    found = camera.steps()[1].left
-    focal_px = 6050.0 * camera.scales[0]
-    cos, sin = np.cos(camera.rolls_rad[0]), np.sin(camera.rolls_rad[0])
-    # Slopes of the board in the rotated view.
-    x, y = camera.slopes
-    expected = np.array([cos * x - sin * y, sin * x + cos * y]) / focal_px
-    np.testing.assert_allclose(found.tilt_per_px, expected, atol=4e-8)
-    for one in found.expansions:
-        ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
-        assert one.log_ratio == pytest.approx(np.log(ratio), abs=1e-5)
-
-
-def test_distortion_is_found_and_does_not_pass_for_expansion(camera):
-    third = 2e-9 * camera.field_radius_px**2
-    bent = camera.but(distortion=((third, 0.0, 0.0, 0.0),) * 2)
-    found = find_anchors(bent.matches()).left
-    assert found.distortion_per_px2 == pytest.approx(2e-9, rel=0.02)
-    for one in found.expansions:
-        ratio = camera.distances_m[one.first] / camera.distances_m[one.second]
-        # Distortion alone would be an error of 2e-4.
-        assert one.log_ratio == pytest.approx(np.log(ratio), abs=2e-5)
-
-
-def test_least_shift_is_near_and_expansion_is_nearer(camera):
-    matches = camera.but(features=1000).matches()
-    place, sigma = least_shift(matches.left)
-    error = np.hypot(*np.subtract(place, camera.anchors_px[0]))
-    assert error < 15.0
-    assert error < 4 * np.hypot(*sigma)
-    expansion = find_anchors(matches)
-    assert np.hypot(*errors_px(camera, expansion)[0]) < error / 10
-    assert expansion.left.least_shift_px == place
-
-
 def test_least_shift_by_hand(camera):
     """Features on a lattice that shrinks around a known point by a tenth."""
     x, y = np.meshgrid(np.arange(0.0, 1281.0, 20.0), np.arange(0.0, 1281.0, 20.0))

@@ -63,19 +63,6 @@ def test_consensus_of_sets_is_that_of_the_paper():
         assert result.virtual_baselines_m == tuple(sampled[numbers])
 
 
-def test_errors_may_count_as_they_would_be_at_one_metre():
-    # One window at 0.5 m and one at 2 m, each with the candidate 1 cm beyond as its only depth.
-    candidates, truth = np.array([0.51, 2.01]), np.array([0.5, 2.0])
-    predicted = np.full((2, 1, 2), np.nan, dtype=np.float32)
-    predicted[[0, 1], 0, [0, 1]] = candidates
-    predictions = baselines._Predictions(predicted, truth, np.full(2, 0.5))
-    trial = baselines._Trial(predictions, candidates, np.array([1e-4]), CONSENSUS)
-    for one, expected in ((trial, 0.01), (trial._replace(at_one_metre=True), (0.04 + 0.0025) / 2)):
-        (result,) = one.compare(np.array([[0]]))
-        assert result.cost_m == pytest.approx(expected)
-        assert result.mae_m == pytest.approx(0.01)
-
-
 def test_chosen_set_is_the_best_of_all(chosen):
     assert len(chosen.chosen.virtual_baselines_m) == 3
     assert chosen.chosen == chosen.best_of_count[2]
@@ -84,12 +71,6 @@ def test_chosen_set_is_the_best_of_all(chosen):
     assert chosen.chosen.mae_m < 0.005
     assert chosen.chosen.density > 0.9
     assert chosen.sets_tried > 560
-
-
-def test_cost_surface(chosen):
-    # Large virtual baselines leave several pixels of disparity, too much for differences.
-    assert chosen.surface_m[-3, -1] > 2 * chosen.chosen.cost_m
-    assert np.isnan(chosen.surface_m[3, 2])
 
 
 def test_invalid_count(chosen):

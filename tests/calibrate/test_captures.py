@@ -106,7 +106,6 @@ def test_frames_from_far_to_near_are_sorted(tmp_path: Path) -> None:
     ("table", "words"),
     [
         (rows(0.3, 0.4, 0.5, 0.6), ["names 4 frames: a calibration needs at least 5"]),
-        ("", ["names 0 frames"]),
         (
             rows(0.3, 0.4, "", "far", 0.7, 0.8),
             [
@@ -115,11 +114,6 @@ def test_frames_from_far_to_near_are_sorted(tmp_path: Path) -> None:
             ],
         ),
         (rows(0.3, 0.4, "nan", 0.6, 0.7), ["b2.png (line 3): the distance nan must be a finite"]),
-        (rows(0.3, 0.4, -0.5, 0.6, 0.7), ["b2.png (line 3): the distance -0.5 must be"]),
-        (
-            rows(0.3, 0.4, 4.5, 0.6, 0.7),
-            ["increase, and b3.png (line 4) with 0.6 m comes after b2.png (line 3) with 4.5"],
-        ),
         (
             rows(0.3, 0.4, 0.35, 0.6, 0.7),
             ["increase, and b2.png (line 3) with 0.35 m comes after b1.png (line 2) with 0.4"],
@@ -137,7 +131,6 @@ def test_frames_from_far_to_near_are_sorted(tmp_path: Path) -> None:
             ["5 of 5 distances are above 20, up to 700: they are in metres. Did you write milli"],
         ),
         (rows(30, 40, 50, 60, 70), ["Did you write centimetres?"]),
-        (rows(0.3, 0.4, 0.5, 0.6, 70), ["1 of 5 distances are above 20, up to 70: they are in m"]),
         (
             rows(0.3, 0.4, 0.5, 0.6, 0.7) + "b1.png,0.8\nb9.png,0.9\n",
             [
@@ -164,13 +157,6 @@ def test_invalid_tables(tmp_path: Path, table: str | bytes, words: list[str]) ->
     assert all(word in problem for word, problem in zip(words, found, strict=True))
 
 
-def test_many_mistakes_of_one_kind_are_shortened(tmp_path: Path) -> None:
-    table = "".join(f"x{number}.png,{0.3 + 0.01 * number}\n" for number in range(40))
-    found = problems(fill(tmp_path, table))
-    assert len(found) == 6
-    assert found[-1] == "... and 35 more like these."
-
-
 def test_a_file_that_is_no_image_is_named(tmp_path: Path) -> None:
     (found,) = problems(fill(tmp_path, b2=b"not an image at all"))
     assert found.startswith(str(tmp_path / "b2.png"))
@@ -180,16 +166,6 @@ def test_a_file_that_is_no_image_is_named(tmp_path: Path) -> None:
 def test_frames_of_another_size_are_named(tmp_path: Path) -> None:
     (found,) = problems(fill(tmp_path, b4=frame(4, (64, 80))))
     assert found.startswith("b4.png has 80 x 64 pixels, and 5 of 6 frames have 96 x 64.")
-
-
-def test_overexposed_and_blank_frames_are_rejected(tmp_path: Path) -> None:
-    blank = noisy(np.full(SHAPE, 0.5, np.float32))
-    captures = read_captures(fill(tmp_path, b2=blank))
-    assert captures.names == ("b0.png", "b1.png", "b3.png", "b4.png", "b5.png")
-    assert list(captures.left_out) == ["b2.png"]
-    assert captures.left_out["b2.png"].startswith("shows no texture that could be followed")
-    assert "b2.png" not in captures.digests
-    np.testing.assert_allclose(captures.image(2), frame(3), atol=1e-5)
 
 
 def test_too_few_frames_of_use(tmp_path: Path) -> None:
@@ -236,8 +212,6 @@ def test_arrays_and_distances(dtype: str, scale: float) -> None:
     [
         (arrays(), DISTANCES_M[:5], "distances_m has 5 values, and there are 6 images."),
         (arrays()[:4], DISTANCES_M[:4], "there are 4 images: a calibration needs 5 to 400."),
-        (arrays(), [*DISTANCES_M[:5], 0.75e3], "are above 20, up to 750"),
-        (arrays(), [0.3, 0.4, 0.5, 0.6, 0.7, 0.65], "frame 5 with 0.65 m comes after frame 4"),
         (arrays(), "far", "distances_m must be numbers"),
         (arrays("i4", 255), DISTANCES_M, "frame 0 has dtype int32"),
         ([*arrays()[:5], frame(5, (8, 9))], DISTANCES_M, "frame 5 has 9 x 8 pixels"),

@@ -10,7 +10,7 @@ import d3s
 from d3s.calibrate.captures import captures_of, read_captures
 from d3s.calibrate.fields import find_fields
 from d3s.calibrate.frames import ColourSensor
-from d3s.calibrate.noise import find_noise
+from d3s.calibrate.sensor_noise import find_noise
 from d3s.errors import CapturesError, InputError
 from small_camera import SMALL_DISTANCES_M, SMALL_LAYOUT, SMALL_MOUNTS, small_rig
 

@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.anchors import find_anchors
-from d3s.calibrate.coma import (
-    BoardBlur,
-    board_spectrum,
-    detail_shift,
-    find_coma,
-    scaled,
-    spectrum,
-    without_coma,
-)
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.coma import BoardBlur, detail_shift, find_coma, spectrum
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.optics.wavefront import pupil_points
@@ -131,20 +122,6 @@ def test_frames_tell_the_coma_of_each_lens():
     np.testing.assert_allclose([found.left_px, found.right_px], truth, atol=0.25)
 
 
-def test_lenses_without_coma_have_none():
-    found = found_from(views_of(np.zeros((2, 3)), noise_px=3e-3))
-    assert abs(found.growth_px) < 3 * found.sigma_px
-    assert found.sigma_px < 0.2
-
-
-def test_nothing_to_go_by_leaves_coma_unknown():
-    unmatched = pair_of((0, 0), np.zeros((2, 3)))._replace(coarse_shift_px=None)
-    found = found_from([unmatched])
-    assert found.growth_px == 0.0
-    # Two thousandths of the field radius for each lens.
-    assert found.sigma_px == pytest.approx(2e-3 * RADIUS_PX / np.sqrt(2))
-
-
 # Shift of detail ----------------------------------------------------------------------------------
 
 
@@ -161,38 +138,3 @@ def test_shift_of_detail_is_that_of_rendered_spots(slope, radii_px):
     assert abs(measured) > 0.01
     assert shift[0] == pytest.approx(measured, rel=0.1)
     assert shift[1] == pytest.approx(0.0, abs=1e-3)
-
-
-def blur_of(camera) -> BoardBlur:
-    """Blur of a board before lenses with curvature of field."""
-    focus = (0.0, 0.0, 1.4, 3.0)
-    lenses = LensMaps(
-        field_radius_px=camera.field_radius_px, focus_left_dpt=focus, focus_right_dpt=focus
-    )
-    anchors = find_anchors(camera.matches())
-    centres = np.array(anchors.left_px), np.array(anchors.right_px)
-    optics = d3s.Rig.paper_prototype().optics
-    return BoardBlur(lenses, optics, centres, np.array(camera.distances_m), Board())
-
-
-def test_places_without_coma_are_those_of_an_even_spot(camera):
-    blur, plain = blur_of(camera), camera.matches()
-    waves = spectrum(1.0, 3.0)
-    left, right = (0.1, 0.0, -1.2), (0.0, -0.05, -1.0)
-    moved = without_coma(plain, (scaled(left, -1.0), scaled(right, -1.0)), blur, waves)
-    away = moved.left[0].second_px - plain.left[0].second_px
-    assert np.abs(away).max() > 0.05
-    # Coma is a function of the place: that of the moved place differs by a thousandth.
-    back = without_coma(moved, (left, right), blur, waves)
-    for now, before in zip(back.left, plain.left, strict=True):
-        np.testing.assert_allclose(now.second_px, before.second_px, atol=5e-3)
-
-
-def test_frames_of_unknown_depth_are_left_as_they_are(camera):
-    blur = blur_of(camera)
-    unknown = blur._replace(depths_m=np.full_like(blur.depths_m, np.nan))
-    plain, coma = camera.matches(), (0.0, 0.0, -1.2)
-    same = without_coma(plain, (coma, coma), unknown, spectrum(1.0, 3.0))
-    np.testing.assert_array_equal(same.left[0].second_px, plain.left[0].second_px)
-    # A board of which no pair of frames is known is taken for a photograph.
-    assert board_spectrum(plain, unknown).slope == 1.0

@@ -10,13 +10,12 @@ from d3s.calibrate.coma import Coma
 from d3s.calibrate.disparity_map import (
     CellDisparity,
     board_errors_px,
-    distance_errors_px,
     fit_disparity_map,
     measure_cells,
     remaining_sigma,
     texture_errors_px,
 )
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.estimate.lens_field import lens_field
 from d3s.rig import LensMaps
@@ -89,33 +88,6 @@ def test_each_size_of_the_fit_has_its_own_disparity(scale, name):
     assert np.sqrt(np.mean(left**2)) < 0.01
 
 
-def test_maps_of_shrunk_views_stay_small_where_no_board_was():
-    rng, rig = np.random.default_rng(2), rig_of(**CURVED)
-    cells = cells_of()
-    x, y = (np.broadcast_to(one, cells.vergence_dpt.shape) for one in (cells.x, cells.y))
-    is_half = lens_field(rig, (1, 1)).fitting_scales(x, y, cells.vergence_dpt) == 2
-    unseen = is_half & (cells.vergence_dpt < np.quantile(cells.vergence_dpt[is_half], 0.9))
-    # A few boards show an error of shrunk views, and others that are fitted so are not there.
-    seen = np.where(is_half, 0.08, 0.0) + rng.normal(0, 0.03, x.shape)
-    seen[unseen] = np.nan
-    found = fit_disparity_map(cells._replace(residual_px=seen), rig)
-    assert found.half_size_px
-    left = remaining(found.applied_to(rig), cells, 2) - remaining(found.applied_to(rig), cells, 1)
-    assert np.abs(left[unseen] - 0.08).max() < 0.08
-
-
-def test_noise_and_wrong_cells_hardly_count():
-    rng, rig = np.random.default_rng(0), rig_of()
-    cells = cells_of()
-    truth = remaining(rig_of(disparity_px=MAPS), cells)
-    seen = truth + rng.normal(0, 0.02, truth.shape)
-    seen[rng.random(truth.shape) < 0.02] += 1.0
-    seen[rng.random(truth.shape) < 0.1] = np.nan
-    found = fit_disparity_map(cells._replace(residual_px=seen), rig)
-    left = remaining(found.applied_to(rig), cells) - truth
-    assert np.sqrt(np.mean(left**2)) < 0.005
-
-
 def test_sigma_is_what_noise_does_not_explain():
     rng = np.random.default_rng(1)
     cells = cells_of(sigma_px=0.03)
@@ -131,13 +103,6 @@ def test_sigma_is_what_noise_does_not_explain():
     assert found.axis_px == pytest.approx(1.25 * 0.04, rel=0.2)
     assert found.edge_px == pytest.approx(1.25 * 0.06, rel=0.2)
     assert found.per_dpt_px == pytest.approx(0.02, rel=0.2)
-
-
-def test_disparity_that_a_frame_shares_is_seen_below_the_noise_of_its_cells():
-    offsets = np.resize([0.004, -0.004], len(DEPTHS_M))[:, np.newaxis, np.newaxis]
-    found = remaining_sigma(cells_of(offsets, sigma_px=0.03))
-    assert found.axis_px == pytest.approx(1.25 * 0.004, rel=0.01)
-    assert found.edge_px == found.per_dpt_px == 0
 
 
 def test_cells_of_a_simulated_board():
@@ -184,14 +149,6 @@ def sigma_px(errors, x, y, u):
     return np.sqrt(DisparityVariance.of_errors(errors, FIELD_PX).at(x, y, u))
 
 
-def test_errors_of_distances_are_alike_all_over_the_field():
-    geometry = SimpleNamespace(disparity_errors_px=np.array([[0.03, 0.0, 0.01], [0.0, 0.05, 0.0]]))
-    errors = distance_errors_px(geometry)
-    for x in (-0.8, 0.0, 0.5):
-        expected = np.hypot(0.03 + 0.01 * 4, 0.05 * 2)
-        assert sigma_px(errors, x, 0.3, 2.0) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("depth_m", [0.3, 1.5])
 def test_errors_of_the_board_are_those_of_its_shape(depth_m):
     tilts, bends = (2e-3, 1e-3), (0.02, 0.03, 0.01)
@@ -218,12 +175,3 @@ def test_unknown_coma_shifts_other_textures_at_the_sides():
     # In proportion to what coma may be.
     twice = texture_errors_px(coma._replace(sigma_px=1.2), LENSES, PAPER, RANGE_DPT)
     assert sigma_px(twice, -0.8, 0.0, 0.6) == pytest.approx(2 * sides)
-
-
-def test_known_coma_leaves_no_error_of_textures():
-    assert (
-        texture_errors_px(
-            Coma((0.0, 0.0, -1.0), (0.0, 0.0, -1.0), 0.0, 0.3), LENSES, PAPER, RANGE_DPT
-        )
-        == []
-    )

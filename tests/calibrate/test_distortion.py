@@ -7,10 +7,9 @@ import pytest
 
 import d3s
 from d3s.calibrate.anchors import find_anchors
-from d3s.calibrate.distortion import Board, find_distortion
+from d3s.calibrate.distortion_fit import Board, find_distortion
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
-from d3s.rig import LensMaps
 
 DESIGN = d3s.Rig.paper_prototype().optics
 # Third and fifth order and decentring, unlike between the lenses: 3 px and 4 px at the radius.
@@ -69,14 +68,6 @@ def test_distortion_that_changes_with_distance_is_no_bend(distorted):
     assert rectification.rms_px < 0.03
 
 
-def test_lenses_without_distortion_have_none(camera):
-    found, anchors = found_of(camera)
-    values, sigma = numbers_of(found)
-    assert (np.abs(values) < 4 * sigma).all()
-    assert found.largest_px(0) < 0.05
-    np.testing.assert_allclose(anchors.left_px, camera.anchors_px[0], atol=0.05)
-
-
 def test_distorted_camera_becomes_the_perfect_one(distorted):
     found, anchors = found_of(distorted)
     straight = found.removed_from(distorted.matches())
@@ -87,22 +78,6 @@ def test_distorted_camera_becomes_the_perfect_one(distorted):
     assert rectification.angle_rad == pytest.approx(left - right, abs=1e-5)
     assert geometry.focal_baseline_px_m == pytest.approx(distorted.focal_baseline_px_m, rel=2e-4)
     assert np.abs(geometry.residuals_px).max() < 0.02
-
-
-def test_undistorted_places_are_those_before_the_lens(distorted):
-    found, _ = found_of(distorted)
-    lenses = LensMaps(
-        field_radius_px=found.field_radius_px,
-        distortion_left=found.left,
-        distortion_right=found.right,
-    )
-    ideal = np.random.default_rng(0).uniform(-1.2, 1.2, (200, 2))
-    for camera in (0, 1):
-        seen = found.centre_px(camera) + found.field_radius_px * (
-            lenses.distorted(camera, *ideal.T).T
-        )
-        back = (found.undistorted_px(camera, seen) - found.centre_px(camera)) / 900
-        np.testing.assert_allclose(back, ideal, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -124,18 +99,6 @@ BOARD_SHAPE = (401, 801)  # the axis is at row 200, column 400
 def depth_of(board, x_px, y_px, on_axis_m=0.5) -> float:
     """Depth at a place from the axis."""
     return float(board.depth_m(400 + x_px, 200 + y_px, on_axis_m, BOARD_SHAPE, BOARD_OPTICS))
-
-
-def test_flat_board_has_one_depth():
-    assert depth_of(Board(), 400, -200) == 0.5
-    assert depth_of(Board((0.1, 0.2), (0.3, 0.4, 0.5)), 0, 0) == 0.5
-
-
-def test_tilted_plane():
-    # Z = 0.5 + 0.1 X with X = x Z / f: at x / f = 0.05, Z = 0.5 / (1 - 0.005).
-    x_px = 0.05 * BOARD_OPTICS.focal_length_px
-    assert depth_of(Board((0.1, 0.0)), x_px, 0) == pytest.approx(0.5 / 0.995, rel=1e-12)
-    assert depth_of(Board((0.1, -0.2)), x_px, x_px) == pytest.approx(0.5 / 1.005, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from d3s.calibrate.fields import Box, Fields, find_fields, largest_crop
 from d3s.calibrate.frames import Captures
 from d3s.errors import CalibrationError, InputError
 from d3s.rig import Calibration, LensMaps
-from d3s.rig.calibration import view_to_raw_matrices, view_to_raw_places
+from d3s.rig.calibration import view_to_raw_places
 
 # Fields -------------------------------------------------------------------------------------------
 
@@ -87,9 +87,8 @@ def whole_mask(fields: Fields, camera: int) -> np.ndarray:
         {"gains": (0.6, 1.0), "vignetting": 0.3, "partition_px": 280.0},
     ],
 )
-@pytest.mark.parametrize("floor", [0.05])
-def test_fields_are_the_lit_parts(changes: dict[str, Any], floor: float) -> None:
-    fields = find_fields(captures(light(**changes), floor=floor))
+def test_fields_are_the_lit_parts(changes: dict[str, Any]) -> None:
+    fields = find_fields(captures(light(**changes), floor=0.05))
     assert fields.partition_px == pytest.approx(changes.get("partition_px", 259.5), abs=3)
     x = np.arange(SHAPE[1])[np.newaxis, :]
     flat = light(**{**changes, "gains": (1.0, 1.0), "vignetting": 0.0})
@@ -143,15 +142,10 @@ def test_given_boxes_are_used() -> None:
     ("box", "words"),
     [
         ((0, 0, 301, 100), r"box of the right lens, \(0, 0, 301, 100\), must lie within the frame"),
-        ((-1, 0, 100, 100), "must lie within"),
-        ((0, 500, 100, 100), "must lie within"),
         ((0, 0, 100, 8), "at least 32 rows and columns"),
         ((0, 0, 100), "four whole numbers"),
-        ((0.5, 0, 100, 100), "four whole numbers"),
         ((float("inf"), 0, 100, 100), r"box of the right lens is \(inf, .* four whole numbers"),
-        ((float("nan"), 0, 100, 100), "four whole numbers"),
         (5, "box of the right lens is 5: it must be four whole numbers"),
-        ("left", "four whole numbers"),
     ],
 )
 def test_invalid_boxes(box: Any, words: str) -> None:
@@ -159,7 +153,7 @@ def test_invalid_boxes(box: Any, words: str) -> None:
         find_fields(captures(light()), boxes=(Box(40, 300, 200, 180), box))
 
 
-@pytest.mark.parametrize("boxes", [5, float("inf"), Box(40, 300, 200, 180), (), "left"])
+@pytest.mark.parametrize("boxes", [5, Box(40, 300, 200, 180)])
 def test_boxes_that_are_not_two(boxes: Any) -> None:
     with pytest.raises(
         InputError, match=r"boxes of the lenses \(regions=\) are .*: they must be two"
@@ -198,25 +192,6 @@ def test_views_are_centred_on_the_anchors():
     left = rectangle(1100, 200, 1850, 760)  # 350 to the right, 260 below
     right = rectangle(100, 100, 900, 900)
     assert largest_crop(outlined(left, right), centred(), FRAME, 0.0) == (521, 701)
-
-
-def test_corners_of_both_views_lie_within_the_fields():
-    turned = centred(
-        rectify_scale=1.01, rectify_angle_rad=0.02, baseline_angle_rad=-0.03, rectify_shift_y_px=4.0
-    )
-    both = circle(1520, 480, 400), circle(480, 510, 390)
-    rows, cols = largest_crop(outlined(*both), turned, FRAME, 50.0)
-    cut = turned.replace(crop_rows_px=rows, crop_cols_px=cols)
-    ends = np.array(
-        [[0, 0, 1], [cols - 1, 0, 1], [0, rows - 1, 1], [cols - 1, rows - 1, 1]], dtype=float
-    )
-    away = [
-        np.hypot(*(ends @ place.T - middle).T).max() - radius
-        for place, middle, radius in zip(
-            view_to_raw_matrices(cut), ((1520, 480), (480, 510)), (400, 390), strict=True
-        )
-    ]
-    assert -1.5 < max(away) <= 0
 
 
 @pytest.mark.parametrize("third", [-0.03, 0.02])

@@ -8,34 +8,15 @@ import pytest
 
 import d3s
 from calibrations import calibration
-from d3s.calibrate.frames import (
-    FrameCache,
-    MiddleViews,
-    SplitViews,
-    Thumbnails,
-    on_each_frame,
-)
+from d3s.calibrate.frames import FrameCache, SplitViews, on_each_frame
 
 # Work on every frame ------------------------------------------------------------------------------
-
-
-def test_results_are_in_the_order_of_the_frames():
-    assert on_each_frame(lambda number: number**2, 7) == [0, 1, 4, 9, 16, 25, 36]
 
 
 def test_frames_are_worked_on_at_the_same_time(monkeypatch):
     monkeypatch.setenv("D3S_THREADS", "2")
     both = threading.Barrier(2, timeout=20)
     on_each_frame(lambda _: both.wait(), 4)  # each waits for the other
-
-
-@pytest.mark.parametrize("threads", ["1", "3"])
-def test_progress_ends_at_all_frames(monkeypatch, threads):
-    monkeypatch.setenv("D3S_THREADS", threads)
-    told = []
-    on_each_frame(lambda _: None, 4, lambda *done: told.append(done))
-    assert told == sorted(told)
-    assert told[-1] == (4, 4)
 
 
 # Caches -------------------------------------------------------------------------------------------
@@ -121,26 +102,3 @@ def test_frames_that_are_not_in_memory_are_read_once(small_captures):
     for one, other in zip(first, again, strict=True):
         for left, right in zip(one, other, strict=True):
             assert np.abs(left - right).max() < 1e-5
-
-
-def test_thumbnails_of_the_frames_that_were_read(small_captures):
-    pictures = Thumbnails(small_captures)
-    captures = pictures.captures()
-    assert np.array_equal(captures.image(2), small_captures.image(2))
-    assert list(pictures.thumbnails) == [2]
-    assert pictures.thumbnails[2].shape == (100, 200)
-    assert pictures.overview is None
-    captures.image(3)
-    assert pictures.overview.shape == (430, 860)
-
-
-def test_middle_of_views_keeps_the_axis_in_the_middle():
-    view = np.arange(7 * 12.0).reshape(7, 12)
-    views = MiddleViews([(view, view + 100)], 5)
-    assert len(views) == 1
-    left, right = views[0]
-    # One row of seven is cut on each side, and three columns of twelve.
-    np.testing.assert_array_equal(left, view[1:6, 3:9])
-    np.testing.assert_array_equal(right, left + 100)
-    whole, _ = MiddleViews([(view, view)], 100)[0]
-    np.testing.assert_array_equal(whole, view)

@@ -36,37 +36,6 @@ def test_disparity_in_metres(camera):
     assert found.left_out == {}
 
 
-def test_all_steps_on_small_frames_of_the_twin(small_frames, small_captures, small_matches):
-    frame = small_frames[0]
-    anchors = find_anchors(small_matches)
-    rectification = find_rectification(small_matches, anchors)
-    distances_m = small_captures.distances_m
-    optics = frame.rig.optics
-    found = find_geometry(small_matches, anchors, rectification, distances_m, optics)
-    errors = (
-        np.subtract(found.anchor_left_px, frame.anchor_left_px),
-        np.subtract(found.anchor_right_px, frame.anchor_right_px),
-    )
-    # A sixth of the windows of a real frame, six frames, pixels more than four times as large.
-    assert np.abs(errors).max() < 0.2
-    assert np.abs(errors[0] - errors[1]).max() < 0.02
-    truth = frame.truth()
-    assert rectification.scale == pytest.approx(truth["rectify_scale"], abs=3e-5)
-    assert rectification.angle_rad == pytest.approx(truth["rectify_angle_rad"], abs=5e-5)
-    assert rectification.baseline_angle_rad == pytest.approx(truth["roll_rad_left"], abs=1e-3)
-    expected = optics.focal_length_px * optics.baseline_m * truth["scale_left"]
-    assert found.focal_baseline_px_m == pytest.approx(expected, rel=1e-3)
-    assert found.left_out == {}
-
-
-def test_tilt_of_the_board(camera):
-    found = found_of(camera)
-    np.testing.assert_allclose(found.tilt_rad, np.arctan(camera.slopes), atol=2e-4)
-    assert (np.abs(np.subtract(found.tilt_rad, np.arctan(camera.slopes))) < 4 * np.array(
-        found.tilt_sigma_rad
-    )).all()  # fmt: skip
-
-
 def test_infinity_has_no_disparity_after_the_correction_of_the_anchors(camera):
     """Disparity corrects wrong anchors, each in proportion to its variance."""
     matches, anchors, _ = camera.steps()
@@ -143,48 +112,6 @@ def test_distances_with_an_impossible_offset(camera, offset_m, words):
     """All distances are on a line, but with an impossible offset."""
     with pytest.raises(CalibrationError, match=words + r".* Measure from the lenses to the board"):
         found_of(camera, np.array(camera.distances_m) + offset_m)
-
-
-def test_lenses_exchanged(camera):
-    swapped = camera.but(
-        anchors_px=camera.anchors_px[::-1],
-        scales=camera.scales[::-1],
-        rolls_rad=camera.rolls_rad[::-1],
-    )
-    matches = swapped.matches()
-    back = [
-        pair._replace(
-            first_px=pair.second_px,
-            second_px=pair.first_px,
-            features_first_px=pair.features_second_px,
-            features_second_px=pair.features_first_px,
-        )
-        for pair in matches.across
-    ]
-    matches = matches._replace(left=matches.right, right=matches.left, across=tuple(back))
-    anchors = find_anchors(matches)
-    rectification = find_rectification(matches, anchors)
-    with pytest.raises(
-        CalibrationError, match=r"lenses are exchanged\. .*left_lens= or --left-lens"
-    ):
-        find_geometry(matches, anchors, rectification, camera.distances_m, DESIGN)
-
-
-def test_board_that_was_tilted_in_one_frame_is_named(camera):
-    found = found_of(camera.but(tilted={9: 0.05}))
-    assert list(found.left_out) == [9]
-    assert "tilted" in found.left_out[9]
-
-
-@pytest.mark.slow
-def test_sigma_of_the_scale_agrees_with_the_scatter(camera):
-    scores = []
-    for seed in range(8):
-        noise_m = np.random.default_rng((5, seed)).normal(0, 5e-4, len(camera.distances_m))
-        found = found_of(camera.but(seed=seed), camera.distances_m + noise_m, fit_ruler=True)
-        error = found.focal_baseline_px_m - camera.focal_baseline_px_m
-        scores.append(error / found.focal_baseline_sigma_px_m)
-    assert 0.5 < np.sqrt(np.mean(np.square(scores))) < 1.7
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.illumination import find_illumination
 from d3s.rig.lens_maps import polynomial_at
 

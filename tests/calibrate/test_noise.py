@@ -7,7 +7,7 @@ import d3s
 from d3s.calibrate.captures import captures_of
 from d3s.calibrate.fields import Box, Fields, find_fields
 from d3s.calibrate.frames import Captures
-from d3s.calibrate.noise import find_noise
+from d3s.calibrate.sensor_noise import find_noise
 from d3s.errors import CalibrationError
 
 DISTANCES_M = (0.22, 0.26, 0.35, 0.85, 2.5)

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.ratios import shift_sums
-from d3s.estimate.consensus.prefilter import smoothed
+from d3s.estimate.consensus.smoothing import smoothed
 from d3s.optics.d3 import finite_differences, gradient_ratio_per_px
 from d3s.optics.windows import shifted_right
 
@@ -50,16 +50,3 @@ def test_ratio_with_the_blur_of_other_places_added(pair):
     assert np.abs(found / plain.ratios_per_px(shift)[0] - 1).max() > 0.1
     # Without factors, the second derivatives change nothing.
     np.testing.assert_allclose(sums.ratios_per_px(shift), plain.ratios_per_px(shift), rtol=1e-12)
-
-
-def test_windows_have_texture_and_no_holes(pair):
-    left, right = pair.left.copy(), pair.right.copy()
-    left[:80] = 0.5 + np.random.default_rng(0).normal(0, 0.01, left[:80].shape)
-    left[100:105, 200:205] = np.nan
-    windows, _ = shift_sums(left, right, (31.0, 37.0), OPTIONS, 100)
-    everywhere, _ = shift_sums(pair.left, pair.right, (31.0, 37.0), OPTIONS, 100)
-    assert 0 < windows.rows.size < everywhere.rows.size
-    assert windows.rows.min() > 70
-    reach = 10 + 1 + 6
-    near = (abs(windows.rows - 102) < reach) & (abs(windows.cols - 202) < reach)
-    assert not near.any()

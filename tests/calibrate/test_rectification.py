@@ -70,14 +70,3 @@ def test_too_few_frames(camera):
     few = matches._replace(across=matches.across[:4])
     with pytest.raises(CalibrationError, match=r"4 frames have views .*, and at least 5 are"):
         find_rectification(few, anchors)
-
-
-@pytest.mark.slow
-def test_sigma_agrees_with_the_scatter(camera):
-    scores = []
-    for seed in range(8):
-        found = found_of(camera.but(seed=seed))
-        # The shift includes the error of the anchors.
-        errors, sigma = values_of(found) - truth_of(camera), np.array(found.sigma)
-        scores.append((errors / sigma)[[0, 1, 3]])
-    assert 0.6 < np.sqrt(np.mean(np.square(scores))) < 1.5

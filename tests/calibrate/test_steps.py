@@ -57,19 +57,6 @@ def sigmas_of(cells: CellDisparity | None, map_rms_px: float) -> list[float]:
     return [lenses.disparity_sigma_px, lenses.edge_sigma_px]
 
 
-def test_sigma_is_that_of_the_test():
-    rng = np.random.default_rng(2)
-    cells = cells_of(8, 0.0)
-    cells = cells._replace(
-        residual_px=rng.normal(0, 0.1, cells.residual_px.shape),
-        vergence_dpt=np.broadcast_to(1 / cells.depths_m[:, None, None], cells.residual_px.shape),
-    )
-    # Other textures have a quarter more than the 0.1 px of these boards.
-    axis_px, edge_px = sigmas_of(cells, 0.01)
-    assert axis_px == pytest.approx(0.125, rel=0.1)
-    assert edge_px < 0.1
-
-
 def test_depths_are_as_uncertain_as_the_distances():
     lenses = lens_maps_of(with_sigma(lenses_of(0.01, 0.04), None))
     variance = lenses.disparity_variance(RIG.optics)
@@ -101,19 +88,6 @@ def test_rows_are_those_of_the_frames_between(camera):
 
 
 # Test with half of the frames ---------------------------------------------------------------------
-
-
-def test_errors_of_all_distances_of_a_half_are_not_left_over_the_field():
-    depths_m = np.linspace(0.25, 1.9, 12)
-    # The half calibration finds depths a little longer, the more so far away.
-    wrong = 1 + 1e-3 + 5e-4 * depths_m
-    numbers = list(range(0, 12, 2))
-    training = SimpleNamespace(depths_m=(depths_m * wrong)[::2].tolist(), frames=list(range(6)))
-    aligned = SimpleNamespace(geometry=SimpleNamespace(depths_m=depths_m))
-    tested = depths_m[1::2]
-    found = steps._on_scale_of(training, numbers, aligned, tested.tolist())
-    assert found == pytest.approx(tested * wrong[1::2], rel=2e-5)
-    assert np.abs(tested - found).max() > 2e-3
 
 
 def test_frames_that_the_half_left_out_are_not_compared():

@@ -7,15 +7,7 @@ import pytest
 
 import d3s
 from d3s.calibrate.ratios import Windows
-from d3s.calibrate.tuning import (
-    COMA_CONSENSUS,
-    CONSENSUS,
-    find_tuning,
-    fit_cubic,
-    least_absolute_lines,
-    lens_corrections,
-    options_for_lenses,
-)
+from d3s.calibrate.tuning import CONSENSUS, find_tuning, least_absolute_lines, lens_corrections
 from d3s.estimate.joint.correction import SizeCorrection
 from d3s.rig import LensMaps
 from lens_pairs import lens_rig
@@ -47,16 +39,6 @@ def test_lines_of_least_absolute_error_by_hand():
     # Unless its weight exceeds that of all others together.
     a, b = least_absolute_lines(ratio[np.newaxis], depth, np.array([1.0, 1, 1, 1, 1, 1, 50]))
     assert a[0] * 6 + b[0] == pytest.approx(63.0, abs=1e-3)
-
-
-def test_cubic_through_a_cubic():
-    x = np.linspace(2e-4, 8e-4, 12)
-    values = 1.0 - 2e3 * x + 3e6 * x**2 - 1e9 * x**3
-    fit = fit_cubic(x, values, np.full(12, 0.1))
-    assert fit.coefficients == pytest.approx((1.0, -2e3, 3e6, -1e9), rel=1e-6)
-    assert fit.r2 == pytest.approx(1.0)
-    rough = values + np.random.default_rng(0).normal(0, values.std(), 12)
-    assert fit_cubic(x, rough, np.full(12, 0.1)).r2 < 0.95
 
 
 def test_sharp_views_need_no_tuning():
@@ -132,14 +114,3 @@ def test_disparity_that_lenses_add_at_windows():
     np.testing.assert_array_equal(added[1], 0)
     np.testing.assert_allclose(added[2], [0.34, 0.39])
     np.testing.assert_allclose(added[3], [7.04, 7.09])
-
-
-def test_lenses_with_coma_get_a_wider_prefilter_and_window():
-    def lenses(growth_px):
-        return lens_rig(LensMaps(field_radius_px=200.0, coma_right_px=(0.0, 0.0, growth_px)))
-
-    assert options_for_lenses(RIG) == CONSENSUS
-    assert options_for_lenses(lenses(0.1)) == CONSENSUS
-    for growth_px in (-0.5, 0.5):
-        assert options_for_lenses(lenses(growth_px)) == COMA_CONSENSUS
-    assert COMA_CONSENSUS.prefilter_sigma_px > CONSENSUS.prefilter_sigma_px

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from d3s.calibrate.verdict import RULES, failure, judge, table_of_measures
+from d3s.calibrate.verdict import RULES, judge
 
 GOOD = {name: rule.good for name, rule in RULES.items()}
 
@@ -41,21 +41,3 @@ def test_the_worst_comes_first():
         "Disparity is 2 px (rms) away from that of the distances, more than 0.15."
     )
     assert verdict.remarks[1].words == "20% of the frames were left out, more than 10%."
-
-
-def test_failed_calibration_is_bad():
-    verdict = failure("there is no texture.")
-    assert verdict.grade == "bad"
-    assert verdict.remarks[0].words == "there is no texture."
-
-
-def test_table_has_all_measures_with_their_limits():
-    measures = {"vertical_rms_px": 0.0312, "joint_error_share": 0.006, "share_left_out": 0.5}
-    first, second, third = table_of_measures(measures)  # in the order of the rules
-    assert first == ("joint_error_share", RULES["joint_error_share"].title, "%", "0.6", "0.5", "3",
-                     "usable")  # fmt: skip
-    assert (second.value, second.good, second.usable, second.grade) == (
-        "0.031", "0.25", "0.6", "good",
-    )  # fmt: skip
-    assert second.title_with_unit == "rows of the views apart (px)"
-    assert (third.value, third.usable, third.grade) == ("50", "33", "bad")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from d3s.calibrate.report import Report
+from d3s.calibrate.calibration_report import Report
 from d3s.cli import app
 from d3s.errors import CalibrationError, OutputError
 from d3s.files import read_image, write_image

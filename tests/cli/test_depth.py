@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from calibrations import calibration
 from d3s import DepthMap, Rig
-from d3s.batch.frame import FrameMaker
+from d3s.batch.frame_maker import FrameMaker
 from d3s.cli import app
 from d3s.files import read_image, write_image
 from pairs import DEPTH_M, PINHOLE, views, write_views

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from d3s.estimate.images import checked_pair
+from d3s.estimate.checked_pair import checked_pair
 
 
 def _view(shape, seed=0) -> np.ndarray:

@@ -12,7 +12,7 @@ from d3s.camera.capture.uvc import UvcDevice
 from d3s.errors import CameraError, InputError
 from d3s.files.light import light_of, samples_of
 from d3s.frames import Source, open_source
-from d3s.frames.sources import SourceOptions
+from d3s.frames.source_names import SourceOptions
 
 RNG = np.random.default_rng(2)
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from d3s.batch import frame as real
+from d3s.batch import frame_maker as real
 
 
 def make_frame(maker: str, frame: Mapping[str, Any]) -> dict[str, Any]:

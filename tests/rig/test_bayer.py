@@ -12,10 +12,8 @@ from d3s.errors import DepthWarning, InputError, RigError
 from d3s.rig import Rig
 from d3s.rig.bayer import (
     ORDERS,
-    SHARE,
     channel_means,
     channel_noise,
-    colours,
     gains_of_means,
     looks_coloured,
     luminance,
@@ -42,13 +40,6 @@ def wave(x: float, y: float) -> np.ndarray:
 
 def inner(image: np.ndarray) -> np.ndarray:
     return image[8:-8, 8:-8]
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_plain_colour_becomes_one_grey_in_every_order(order):
-    grey = luminance(mosaic(0.2, 0.5, 0.9, order), order, (1.0, 1.0, 1.0))
-    expected = (1 - SHARE) * 0.5 + SHARE * 0.5 * (0.2 + 0.9)
-    np.testing.assert_allclose(grey, expected, atol=1e-6)
 
 
 def test_gains_make_grey_even():
@@ -108,13 +99,6 @@ def test_clipped_pixels_stay_above_all_others():
     clipped = cv2.erode(np.uint8((raw == 1) | ~is_green), np.ones((7, 7), np.uint8)) > 0
     assert clipped.any()
     assert (found[clipped] == found.max()).all()
-
-
-def test_colours_come_back():
-    found = colours(mosaic(0.2, 0.5, 0.9, "GBRG"), "GBRG", (1.0, 1.0, 1.0))
-    np.testing.assert_allclose(
-        inner(found), np.broadcast_to([0.2, 0.5, 0.9], inner(found).shape), atol=1e-6
-    )
 
 
 def test_wrong_order_and_dark_frame_are_refused_in_words():
@@ -230,9 +214,3 @@ def test_colour_is_the_texture_that_green_does_not_explain(own, low, high):
     warm = raw_of(planes, "RGGB", (1.4, 1.0, 0.6))  # gains of another light
     seen = unexplained_colour(raw, "RGGB")
     assert unexplained_colour(warm, "RGGB") == pytest.approx(seen, abs=1e-3)
-
-
-@pytest.mark.parametrize("value", [0.5, np.nan])
-def test_frames_without_texture_count_as_coloured(value):
-    noise = 0.01 * np.random.default_rng(1).standard_normal((200, 240)).astype(np.float32)
-    assert unexplained_colour(value + noise, "RGGB") > 0.9

@@ -31,11 +31,6 @@ def test_sigma_of_calibrated_lenses_is_never_zero():
     assert lens_rig(0.04).rectification_sigma_px() == 0.04
 
 
-def test_rig_that_says_nothing_of_its_errors_is_as_before():
-    assert small_rig().rectification_sigma_px() == 0
-    assert d3s.Rig.paper_prototype().rectification_sigma_px() == 0
-
-
 def test_sigma_grows_with_age_and_drift():
     rig = lens_rig(0.03)
     aged = math.hypot(0.03, 2 * DRIFT_PX_PER_YEAR)

@@ -183,11 +183,8 @@ def test_missing_and_unknown_values_are_named(tmp_path, name, old, new, words):
     ("content", "words"),
     [
         (b"", "is no calibration file: it has no values by name"),
-        (b"hello", "is no calibration file"),
         (b"a: b\nc: 4\n", "is no calibration of a stereo camera that is known: it has a, c"),
         (b"{", "cannot be read as a calibration file"),
-        (b"[1, 2", "cannot be read as a calibration file"),
-        (b"a: [1, 2\nb: }", "cannot be read as a calibration file"),
         (b"<svg></svg>", "cannot be read as a calibration file"),
         (b"\x89PNG\r\n\x1a\n\0\0", "is no short text"),
         (b"x: 1\n" * 300_000, "is no short text"),

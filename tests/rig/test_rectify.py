@@ -5,9 +5,8 @@ import pytest
 
 import d3s
 import stereo_cameras as made
-from d3s.errors import DepthWarning, InputError, RigError
-from d3s.rig.bayer import luminance, on_sites
-from d3s.rig.stereo import RawCamera, Stereo
+from d3s.errors import InputError, RigError
+from d3s.rig.stereo_camera import RawCamera, Stereo
 from stereo_cameras import FISHEYE, RADTAN, RATIONAL, RECTIFIED
 
 SHAPE = made.SIZE[::-1]
@@ -56,16 +55,6 @@ def test_pictures_side_by_side(rig):
         np.testing.assert_array_equal(one, other)
     with pytest.raises(InputError, match=r"side by side has \(240, 640\)"):
         rig.split(pictures[0])
-
-
-def test_pictures_of_a_colour_sensor_side_by_side(rig):
-    pictures = raw_pictures(RADTAN)
-    shares = on_sites((0.5, 1.0, 0.7), "RGGB", pictures[0].shape)
-    raw = np.hstack([one * shares for one in pictures])
-    with pytest.warns(DepthWarning, match="colour sensor"):
-        rig.split(raw)
-    grey = [luminance(one * shares, "RGGB") for one in pictures]
-    np.testing.assert_array_equal(rig.split(raw, bayer="RGGB"), rig.rectify(*grey))
 
 
 def test_pictures_of_another_size_are_refused(rig, tmp_path):

@@ -2,14 +2,12 @@
 
 import math
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
-from d3s.errors import InputError, RigError
+from d3s.errors import RigError
 from d3s.rig import Calibration, Optics, Provenance, Rig
 
 PAPER = dict(Rig.paper_prototype().optics)
@@ -73,14 +71,6 @@ def test_blur_is_signed_and_zero_in_focus() -> None:
         assert optics.blur_sigma_px(focus_m, camera) == pytest.approx(0, abs=1e-9)
 
 
-def test_disparity_and_depth_are_inverse() -> None:
-    optics = Rig.paper_prototype().optics.replace(disparity_offset_px=-3.0)
-    assert optics.disparity_px(1.0) == pytest.approx(20.232)
-    depth_m = np.array([[0.2, 1.0], [3.0, np.inf]])
-    np.testing.assert_allclose(optics.depth_m(optics.disparity_px(depth_m)), depth_m)
-    assert np.isnan(optics.depth_m(-4.0))
-
-
 def test_calibration_cubics_use_the_magnitude() -> None:
     calibration = Calibration(**CALIBRATION)
     # at 1 mm: 1 - 2 + 3 - 4 and -0.5 + 0.01
@@ -129,12 +119,6 @@ def test_lengths_in_millimetres(field: str, rule: str) -> None:
     assert problem.endswith(": it is in metres. Did you pass millimetres?")
 
 
-def test_aperture_in_millimetres_that_is_small() -> None:
-    problem = optics_problem(aperture_radius_m=0.05)
-    assert problem.startswith("aperture_radius_m=0.05 must be at most sensor_distance_m=0.0121")
-    assert problem.endswith("Did you pass millimetres?")
-
-
 @pytest.mark.parametrize(("pitch", "unit"), [(2.0, "micro"), (0.002, "milli")])
 def test_pixel_pitch(pitch: float, unit: str) -> None:
     problem = optics_problem(pixel_pitch_m=pitch)
@@ -160,29 +144,16 @@ def test_focal_length_in_millimetres_as_a_power() -> None:
     )
 
 
-def test_angle_in_degrees() -> None:
-    assert calibration_problem(rectify_angle_rad=1.5) == (
-        "rectify_angle_rad=1.5 must be below 0.5: it is in radians. Did you pass degrees?"
-    )
-
-
 @pytest.mark.parametrize(
     ("field", "value", "rule"),
     [
         ("baseline_m", 0, "must be above 0"),
-        ("sensor_distance_m", -0.0121, "must be above 5e-05"),
-        ("aperture_radius_m", -1e-3, "must be at least 0"),
-        ("aperture_gaussian_width", 0, "must be above 0"),
         ("aperture_gaussian_width", 1.5, "must be at most 1"),
         ("disparity_offset_px", 2e5, "must be at most 100000: it is in pixels"),
         ("optical_power_left_dpt", 83880.0, "must be at most 20000"),
         ("baseline_m", True, "must be a finite number"),
-        ("baseline_m", np.True_, "must be a finite number"),
         ("baseline_m", "0.00384", "must be a finite number"),
-        ("baseline_m", 10**400, "must be a finite number"),
         pytest.param("baseline_m", 1 << 20_000, "must be a finite number", id="huge"),
-        ("baseline_m", -math.inf, "must be a finite number"),
-        ("baseline_m", [0.00384], "must be a finite number"),
     ],
 )
 def test_rules_of_optics(field: str, value: Any, rule: str) -> None:
@@ -197,20 +168,13 @@ def test_rules_of_optics(field: str, value: Any, rule: str) -> None:
         ("crop_rows_px", 0, "must be above 0"),
         ("crop_rows_px", 65537, "must be at most 65536"),
         ("crop_cols_px", 1802.0, "must be a whole number"),
-        ("crop_cols_px", True, "must be a whole number"),
-        ("rectify_scale", 0.0, "must be at least 0.5"),
         ("baseline_angle_rad", -0.5, "must be above -0.5: it is in radians"),
         ("frame_rows_px", 0, "must be above 0"),
-        ("noise_read", -1e-3, "must be at least 0"),
-        ("noise_read", 1.0, "must be below 1"),
         ("noise_gain", 1e-4, "needs noise_read beside it"),
-        ("anchor_left_px", [1.0, 2.0, 3.0], "must have at most 2 values"),
         ("anchor_left_px", {1.0, 2.0}, "must be a list"),
         ("a_cubic_m_px", [1.0] * 5, "must have at most 4 values"),
         ("virtual_baselines_m", [], "must have at least 1 value"),
-        ("virtual_baselines_m", np.linspace(1e-4, 1e-3, 33), "must have at most 32 values"),
         ("virtual_baselines_m", [5e-4, 5e-4], "must be strictly increasing"),
-        ("virtual_baselines_m", 5e-4, "must be a list"),
         ("provenance", "me", "must be Provenance, or a table of its fields"),
     ],
 )
@@ -224,7 +188,6 @@ def test_rules_of_calibration(field: str, value: Any, rule: str) -> None:
     ("field", "value", "problem"),
     [
         ("created", "2025-01-31T12:00:00", "created='2025-01-31T12:00:00' must be a time with"),
-        ("created", "yesterday", "created='yesterday' must be a time with its zone"),
         ("d3s_version", " ", "d3s_version=' ' must be one line of text, and not empty"),
         ("residuals", {"rms_px": math.nan}, "residuals.rms_px=nan must be a finite number"),
         ("residuals", {"": 1.0}, "residuals.\"\"='' must be one line of text"),
@@ -258,25 +221,12 @@ def test_virtual_baselines_are_below_the_real_one() -> None:
     )
 
 
-@pytest.mark.parametrize("camera", [True, 1.0, "left", -1, 2, None])
-def test_camera_is_zero_or_one(camera: Any) -> None:
-    with pytest.raises(InputError, match=r"must be 0 \(left\) or 1 \(right\)"):
-        Rig.paper_prototype().optics.lens(camera)
-
-
 def test_rigs_and_their_errors_travel_between_processes() -> None:
     rig = Rig.paper_prototype().replace(calibration=CALIBRATION)
     assert pickle.loads(pickle.dumps(rig)) == rig
     error = RigError("baseline_m is missing: b.", "name is missing: n.", path="rig.toml")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.problems, again.path) == (str(error), error.problems, "rig.toml")
-
-
-def test_import_is_light() -> None:
-    code = "import sys, d3s.rig; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-    loaded = set(run.stdout.decode().split())
-    assert not loaded & {"scipy", "matplotlib", "typer", "rich", "cv2", "numba"}
 
 
 def test_principal_points_of_both_views() -> None:

@@ -13,14 +13,6 @@ from d3s.errors import OutputError
 from d3s.rig import Rig
 
 
-def test_the_same_again_is_fine_and_leaves_the_file_alone(path: Path) -> None:
-    Rig.paper_prototype().save(path)
-    before = path.stat()
-    Rig.paper_prototype().save(path)
-    assert path.stat().st_mtime_ns == before.st_mtime_ns
-    assert path.stat().st_ino == before.st_ino
-
-
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
 @pytest.mark.parametrize("exists", [True, False])
@@ -51,11 +43,6 @@ def test_failure_leaves_what_was_there(
 def test_save_where_there_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"a/rig\.toml cannot be .*Make its folder first"):
         Rig.paper_prototype().save(tmp_path / "a/rig.toml")
-
-
-def test_save_to_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"it is a folder\. Name a file in it\."):
-        Rig.paper_prototype().save(tmp_path, overwrite=True)
 
 
 def test_save_to_a_read_only_folder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

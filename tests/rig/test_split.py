@@ -1,6 +1,5 @@
 """Raw frames split into pairs: positions, sharpness, noise, NaN and clipping."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -8,17 +7,11 @@ import pytest
 
 from calibrations import calibration
 from d3s.errors import InputError
-from d3s.lab.twin.geometry import Mount
-from d3s.lab.twin.pair import simulate
-from d3s.lab.twin.raw import RawLayout, simulate_raw
-from d3s.lab.twin.scenes import Plane
 from d3s.rig import Rig
-from d3s.rig.interpolation import BEFORE, BEHIND, TAPS, weights
+from d3s.rig.interpolation import BEFORE, BEHIND, TAPS
 
 FRAME = (120, 260)
 CALIBRATION = calibration()
-# Variance of white noise of variance 1 after the kernel, for any fraction of a pixel, within 0.7 %.
-NOISE_VARIANCE = 0.672
 # Every parameter of the geometry, each with a fractional value.
 SKEW = {
     "anchor_left_px": (188.3, 61.7),
@@ -34,11 +27,6 @@ def rig_with(**changes: Any) -> Rig:
     return Rig.paper_prototype().replace(calibration=CALIBRATION.replace(**changes))
 
 
-def turn(angle_rad: float) -> np.ndarray:
-    cos, sin = np.cos(angle_rad), np.sin(angle_rad)
-    return np.array([[cos, -sin], [sin, cos]])
-
-
 def waves(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Smooth function of known value at every position."""
     return 0.5 + 0.2 * np.sin(0.31 * x + 0.17 * y) + 0.15 * np.cos(0.45 * y - 0.11 * x)
@@ -49,25 +37,9 @@ def raw_waves() -> np.ndarray:
     return waves(x, y).astype(np.float32)
 
 
-def test_views_are_read_where_the_calibration_says() -> None:
-    left, right = rig_with(**SKEW).split(raw_waves())
-    y, x = np.mgrid[:61, :81]
-    u = np.stack([x - 40, y - 30]).reshape(2, -1)
-    turned = turn(-0.02) @ u
-    places = (
-        np.array([[188.3], [61.7]]) + turned,
-        # The inverse of: turn by 0.03, magnify by 1.01, shift down by 2.4.
-        np.array([[66.6], [57.2]]) + turn(-0.03) @ (turned - [[0.0], [2.4]]) / 1.01,
-    )
-    for view, place in zip((left, right), places, strict=True):
-        assert view.shape == (61, 81)
-        assert view.dtype == np.float32
-        np.testing.assert_allclose(view, waves(*place).reshape(61, 81), atol=1e-3)
-
-
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("cycles", [0.02, 0.15, 0.25, 0.3, 0.35])
-@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.25, 0.5, 0.77])
+@pytest.mark.parametrize("cycles", [0.02, 0.2, 0.35])
+@pytest.mark.parametrize("fraction", [0.0, 0.25, 0.77])
 def test_response_is_flat_for_any_fraction(axis: int, cycles: float, fraction: float) -> None:
     place = np.mgrid[: FRAME[0], : FRAME[1]][axis]
     raw = (0.5 + 0.4 * np.sin(2 * np.pi * cycles * place)).astype(np.float32)
@@ -76,45 +48,6 @@ def test_response_is_flat_for_any_fraction(axis: int, cycles: float, fraction: f
     left, _ = rig_with(anchor_left_px=tuple(anchor)).split(raw)
     at = np.mgrid[30:91, 150:231][axis] + fraction
     np.testing.assert_allclose(left, 0.5 + 0.4 * np.sin(2 * np.pi * cycles * at), atol=0.4 * 0.01)
-
-
-def test_weights_neither_shift_nor_blur_and_are_alike() -> None:
-    table = weights().astype(np.float64)
-    offsets = np.arange(-BEFORE, BEHIND + 1) - np.linspace(0, 1, len(table))[:, np.newaxis]
-    for power, moment in enumerate((1.0, 0.0, 0.0)):
-        np.testing.assert_allclose((table * offsets**power).sum(axis=1), moment, atol=1e-6)
-    np.testing.assert_allclose((table**2).sum(axis=1) ** 2, NOISE_VARIANCE, rtol=0.01)
-    np.testing.assert_allclose(table, table[::-1, ::-1], atol=1e-6)  # left and right alike
-
-
-def test_a_plane_through_crooked_lenses_is_that_of_perfect_ones() -> None:
-    """Simulated raw frame, split with its true calibration, against the rectified pair."""
-    optics = Rig.paper_prototype().optics.replace(pixel_pitch_m=9e-6)
-    rig = Rig(optics=optics)
-    mounts = (
-        Mount(scale=1.0, roll_rad=0.012, shift_x_px=5.4, shift_y_px=-3.3),
-        Mount(scale=1.008, roll_rad=-0.009, shift_x_px=-4.7, shift_y_px=6.6),
-    )
-    layout = RawLayout(rows_px=480, cols_px=860, field_radius_px=235.0, partition_px=8.0)
-    scene = Plane(texture="calibration", depth_m=0.5)
-    frame = simulate_raw(scene, rig, layout=layout, mounts=mounts)
-    truth = {name: value.tolist() for name, value in frame.truth().items() if name != "depth_m"}
-    true = CALIBRATION.replace(
-        **{name: truth[name] for name in truth if hasattr(CALIBRATION, name)},
-        baseline_angle_rad=truth["roll_rad_left"],
-        crop_rows_px=260,
-        crop_cols_px=300,
-    )
-    views = rig.replace(calibration=true).split(frame.image)
-    pair = simulate(scene, rig, shape=(260, 300))
-    for view, expected in zip(views, (pair.left, pair.right), strict=True):
-        for part in (np.s_[:130, :150], np.s_[:130, 150:], np.s_[130:, :150], np.s_[130:, 150:]):
-            down, along = (slope[part].ravel() for slope in np.gradient(expected.astype(float)))
-            error = (view - expected)[part].ravel()
-            shift_px = np.linalg.lstsq(np.stack([along, down], axis=1), error, rcond=None)[0]
-            assert np.abs(shift_px).max() < 0.01
-            # The rest has frequencies that the kernel, or the renderer, does not pass.
-            assert error.std() < 0.05 * expected[part].std()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64, ">f4", ">u2"])
@@ -129,15 +62,6 @@ def test_full_scale_is_one_whatever_the_type(dtype: Any) -> None:
         for view, other in zip(rig_with(**SKEW).split(layout), expected, strict=True):
             np.testing.assert_allclose(view, other, atol=1e-6)
     assert np.array_equal(given, before)
-
-
-def test_the_same_bytes_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = np.random.default_rng(0).random(FRAME, dtype=np.float32)
-    results = []
-    for count in ("1", "2", "7"):
-        monkeypatch.setitem(os.environ, "D3S_THREADS", count)
-        results.append([view.tobytes() for view in rig_with(**SKEW).split(raw)])
-    assert results[0] == results[1] == results[2]
 
 
 def test_nothing_is_invented_beyond_the_frame() -> None:
@@ -160,17 +84,6 @@ def test_what_is_no_number_spreads_as_far_as_the_kernel(wrong: float) -> None:
     assert not np.isnan(right).any()
     whole, _ = rig_with(anchor_left_px=(190.5, 60.5)).split(raw_waves())
     np.testing.assert_array_equal(left[~expected], whole[~expected])
-
-
-def test_what_is_masked_is_no_number() -> None:
-    levels = np.rint(raw_waves() * 255).astype(np.uint8)
-    hidden = np.ma.masked_array(levels, mask=np.zeros(FRAME, dtype=bool))
-    hidden.mask[60, 190] = True
-    left, right = rig_with(anchor_left_px=(190.5, 60.5)).split(hidden)
-    whole = rig_with(anchor_left_px=(190.5, 60.5)).split(levels)
-    assert np.isnan(left).sum() == TAPS**2
-    np.testing.assert_allclose(left[:15], whole[0][:15], atol=1e-6)
-    np.testing.assert_allclose(right, whole[1], atol=1e-6)
 
 
 def test_clipped_pixels_stay_clipped_and_nothing_goes_beyond() -> None:

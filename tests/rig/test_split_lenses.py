@@ -9,8 +9,6 @@ import pytest
 from calibrations import calibration
 from d3s.estimate.clipping import clipped
 from d3s.rig import LensMaps, Rig
-from d3s.rig.calibration import view_to_raw_matrices, view_to_raw_places
-from d3s.rig.interpolation import TAPS
 
 FRAME = (120, 260)
 # Every parameter of the geometry, each with a fractional value.
@@ -81,17 +79,6 @@ def light(camera: int) -> np.ndarray:
     return np.asarray(total.reshape(61, 81))
 
 
-def test_exact_places() -> None:
-    y, x = np.mgrid[:61, :81]
-    distorted_only = calibration(lenses=LENSES, **SKEW)
-    for camera, expected in enumerate(places()):
-        found = view_to_raw_places(distorted_only, camera, x, y)
-        np.testing.assert_allclose(found.reshape(2, -1), expected, atol=1e-9)
-        matrix = view_to_raw_matrices(calibration(**SKEW))[camera]
-        found = view_to_raw_places(calibration(**SKEW), camera, 3.0, [5.0, 7.0])
-        np.testing.assert_allclose(found, matrix @ [[3, 3], [5, 7], [1, 1]])
-
-
 @pytest.mark.parametrize("axis", [0, 1])
 def test_places_are_right_to_a_500th_of_a_pixel(axis: int) -> None:
     """A ramp, which the kernel reads exactly, tells where each pixel was sampled."""
@@ -99,17 +86,6 @@ def test_places_are_right_to_a_500th_of_a_pixel(axis: int) -> None:
     views = rig_with(LensMaps(field_radius_px=40.0, **DISTORTION), **SKEW).split(ramp)
     for view, expected in zip(views, places(), strict=True):
         assert np.abs(view.ravel() - expected[axis]).max() < 0.002
-
-
-@pytest.mark.parametrize("cycles", [0.02, 0.15, 0.25, 0.34])
-def test_response_is_flat(cycles: float) -> None:
-    for axis in (0, 1):
-        place = np.mgrid[: FRAME[0], : FRAME[1]][1 - axis]
-        raw = (0.5 + 0.4 * np.sin(2 * np.pi * cycles * place)).astype(np.float32)
-        views = rig_with(LensMaps(field_radius_px=40.0, **DISTORTION), **SKEW).split(raw)
-        for view, at in zip(views, places(), strict=True):
-            expected = 0.5 + 0.4 * np.sin(2 * np.pi * cycles * at[axis])
-            np.testing.assert_allclose(view.ravel(), expected, atol=0.4 * 0.012)
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.float32, np.float64])
@@ -126,18 +102,6 @@ def test_light_is_made_even(dtype: Any) -> None:
     for view in rig_with(LensMaps(field_radius_px=40.0, **VIGNETTING)).split(given.astype(dtype)):
         np.testing.assert_allclose(view, 0.6, atol=2e-5)
         assert view.dtype == np.float32
-
-
-def test_lenses_without_errors_change_nothing() -> None:
-    raw = np.random.default_rng(0).random(FRAME, dtype=np.float32)
-    raw[60:70, 180:190] = 1.0
-    expected = rig_with(None, **SKEW).split(raw)
-    for view, other in zip(
-        rig_with(LensMaps(field_radius_px=40.0), **SKEW).split(raw), expected, strict=True
-    ):
-        # Equal but where a place rounds to another of the tabulated fractions.
-        assert (view == other).mean() > 0.99
-        np.testing.assert_allclose(view, other, atol=5e-3)
 
 
 def test_clipped_pixels_have_one_value_beyond_all_others() -> None:
@@ -158,20 +122,6 @@ def test_clipped_pixels_have_one_value_beyond_all_others() -> None:
     assert clipped(left)[52:54, 33:48].all()
     assert np.array_equal(clipped(left) & is_bright, is_bright)
     assert not clipped(right).any()
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_what_is_no_number_spreads_as_far_as_the_kernel(wrong: float) -> None:
-    raw = np.full(FRAME, 0.5, dtype=np.float32)
-    raw[60, 190] = wrong
-    left, right = rig_with(LENSES, anchor_left_px=(190.5, 60.5)).split(raw)
-    rows, cols = np.nonzero(np.isnan(left))
-    assert rows.max() - rows.min() + 1 == TAPS
-    assert cols.max() - cols.min() + 1 == TAPS
-    assert rows.size == TAPS**2
-    assert not np.isnan(right).any()
-    for view in rig_with(LENSES).split(np.full(FRAME, np.nan)):
-        assert np.isnan(view).all()
 
 
 def test_nothing_is_invented_beyond_the_frame() -> None:

@@ -5,8 +5,6 @@ import pytest
 
 import d3s
 from d3s.rig import LensMaps
-from d3s.rig.lens_maps import polynomial_at
-from d3s.rig.variance import polynomial_degree, power_table
 
 OPTICS = d3s.Rig.paper_prototype().optics
 LENSES = LensMaps(
@@ -47,11 +45,3 @@ def test_pixels_are_counted_from_the_middle():
     assert over.shape == (5, 9)
     assert over[2, 4] == pytest.approx(float(variance.at(0.0, 0.0, u[2, 4])))
     assert over[0, 8] == pytest.approx(float(variance.at(4 / 400, -2 / 400, u[0, 8])))
-
-
-def test_table_of_powers():
-    coefficients = np.random.default_rng(2).normal(size=10)
-    assert polynomial_degree(10) == 3
-    table = power_table(coefficients, 4)
-    value = sum(table[i, j] * 0.3**i * 0.7**j for i in range(5) for j in range(5))
-    assert value == pytest.approx(float(polynomial_at(coefficients, 0.3, 0.7)))

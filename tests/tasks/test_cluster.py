@@ -6,7 +6,7 @@ import pytest
 
 import poison
 from d3s.errors import InputError
-from d3s.tasks import Cluster, Kind, Task, run, worker
+from d3s.tasks import Cluster, OutcomeKind, Task, run, worker
 from d3s.tasks import cluster as dask
 from loopback import loopback
 
@@ -30,8 +30,8 @@ def test_outcomes_are_those_of_processes(cluster):
     found = outcomes([*tasks, *bad], Cluster(cluster.address))
     assert all(found[one.key].result == 2 * one.job for one in tasks)
     told = {one.key: (found[one.key].kind, found[one.key].reason) for one in bad}
-    assert told["refused"] == (Kind.REFUSED, "item=x must be there. Look for it.")
-    assert told["failed"][0] == Kind.FAILED
+    assert told["refused"] == (OutcomeKind.REFUSED, "item=x must be there. Look for it.")
+    assert told["failed"][0] == OutcomeKind.FAILED
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_short_tasks_go_together_and_stop_no_other(cluster):
     tasks.insert(40, Task("leaves", poison.leave, 3))
     found = outcomes(tasks, Cluster(cluster.address))
     bad = found.pop("leaves")
-    assert bad.kind == Kind.DIED
+    assert bad.kind == OutcomeKind.DIED
     assert bad.reason.startswith("its worker died, 8 times; the last was tcp://127.0.0.1")
     assert {key: one.result for key, one in found.items()} == {
         str(number): 2 * number for number in range(60)

@@ -14,8 +14,8 @@ import poison
 from d3s.errors import D3SError, InputError
 from d3s.tasks import (
     Here,
-    Kind,
     Outcome,
+    OutcomeKind,
     Processes,
     Task,
     WorkerEndedError,
@@ -38,10 +38,10 @@ def test_every_task_has_its_outcome(where):
     assert [found[str(number)].result for number in range(5)] == [0, 2, 4, 6, 8]
     assert found["two"].result == "a b"
     assert found["math"].result == 2.0
-    assert found["refused"].kind == Kind.REFUSED
+    assert found["refused"].kind == OutcomeKind.REFUSED
     assert found["refused"].reason == "item=x must be there. Look for it."
     assert found["refused"].error == "InputError"
-    assert found["failed"].kind == Kind.FAILED
+    assert found["failed"].kind == OutcomeKind.FAILED
     assert "ZeroDivisionError: of 1" in found["failed"].reason
     assert "in fail" in found["failed"].trace
 
@@ -60,9 +60,9 @@ def test_bad_tasks_are_named_with_their_reasons_and_stop_no_other(tmp_path):
     reasons = {key: (found[key].kind, found[key].reason, found[key].tries) for key in bad}
     del reasons["third"]
     assert reasons == {
-        "leaves": (Kind.DIED, "ended its worker with code 3, 3 times.", 3),
+        "leaves": (OutcomeKind.DIED, "ended its worker with code 3, 3 times.", 3),
         "killed": (
-            Kind.DIED,
+            OutcomeKind.DIED,
             "was killed in its worker, as happens when memory runs out, 10 times.",
             10,
         ),

@@ -4,16 +4,16 @@ Files of frames and a rig come in; files of depth, a summary of each, and the re
 their reasons go out. All that can be done is done.
 
 inputs        `find_inputs`: frames of files, folders, recordings, videos and arrays
-depth         `estimate_files`: depth maps of frames, written to a folder
+depth_files   `estimate_files`: depth maps of frames, written to a folder
 job           `DepthJob`: rig, method, options and formats
-frame         one frame, read, estimated and written, here or in a worker
+frame_maker   one frame, read, estimated and written, here or in a worker
 manifest      `Batch` and `Done`: the outcomes; a line of JSON for each frame, and a table
 writing       files of one frame, in all formats that can hold it
 zarr_store    all frames as one Zarr group
 calibrations  `calibrate_folders`: the rigs of many cameras
 """
 
-from d3s.batch.depth import estimate_files
+from d3s.batch.depth_files import estimate_files
 from d3s.batch.inputs import find_inputs
 from d3s.batch.job import DepthJob
 from d3s.batch.manifest import Batch, Done

@@ -9,13 +9,13 @@ from typing import Any
 
 from d3s.atomic import make_folder
 from d3s.calibrate import calibrate
-from d3s.calibrate.report import Report
+from d3s.calibrate.calibration_report import Report
 from d3s.errors import CalibrationError, InputError, OutputError
 from d3s.files.raw import path_text
 from d3s.frames import Refused
 from d3s.registry import registered
 from d3s.rig import Rig
-from d3s.tasks import Cluster, Kind, Outcome, Task, Workers, place_of, run
+from d3s.tasks import Cluster, Outcome, OutcomeKind, Task, Workers, place_of, run
 from d3s.types import Progress
 
 _TABLE = "distances.csv"
@@ -79,7 +79,7 @@ def calibrate_folders(
     done, refused = {}, {}
     with closing(run(tasks, where)) as outcomes:
         for number, outcome in enumerate(outcomes, 1):
-            if outcome.kind == Kind.DONE:
+            if outcome.kind == OutcomeKind.DONE:
                 found = outcome.result
                 paths = {one: found[one] and Path(found[one]) for one in ("rig", "report")}
                 done[outcome.key] = Calibrated(**{**found, **paths})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from d3s.errors import D3SError, InputError
 from d3s.files.raw import path_text
 from d3s.frames import FoundFiles, FrameFiles, Refused, Source, find_frames
-from d3s.frames.sources import (
+from d3s.frames.source_names import (
     RECORDING_SUFFIX,
     VIDEO_SUFFIXES,
     SourceOptions,

@@ -75,7 +75,7 @@ class Done:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], folder: Path) -> "Done":
-        """Summary of the record that `d3s.batch.frame` makes of a frame."""
+        """Summary of the record that `d3s.batch.frame_maker` makes of a frame."""
         figures = {name: record[name] for name in FIGURES}
         return cls(
             name=record["name"],

@@ -11,13 +11,13 @@ import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.coma import Coma
-from d3s.calibrate.distortion import Board, Distortion, find_distortion
+from d3s.calibrate.distortion_fit import Board, Distortion, find_distortion
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.frames import Captures, ColourSensor
 from d3s.calibrate.geometry import Geometry, find_geometry
 from d3s.calibrate.matches import Matches, PairMatches, find_matches
-from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification, find_rectification
+from d3s.calibrate.sensor_noise import Noise
 from d3s.errors import CalibrationError
 from d3s.rig import Calibration, LensMaps, Provenance, Rig
 from d3s.types import FloatArray, Progress
@@ -40,7 +40,7 @@ class Setup(NamedTuple):
     coma: Coma | None = None  # if it is known already
 
 
-class Alignment(NamedTuple):
+class AlignedMatches(NamedTuple):
     """Results of the steps that use places on the board, not the views themselves."""
 
     matches: Matches
@@ -90,7 +90,7 @@ class Alignment(NamedTuple):
 
 def align_views(
     captures: Captures, fields: Fields, setup: Setup, progress: Progress | None
-) -> Alignment:
+) -> AlignedMatches:
     """Find places on the board, and from these the anchors, the rectification and the geometry."""
     matches = find_matches(captures, fields, progress)
     return align_matches(matches, captures.distances_m, fields.radius_px, setup)
@@ -101,8 +101,8 @@ def align_matches(
     distances_m: Sequence[float],
     field_radius_px: float,
     setup: Setup,
-    before: Alignment | None = None,
-) -> Alignment:
+    before: AlignedMatches | None = None,
+) -> AlignedMatches:
     """Find distortion, anchors, rectification and geometry from places on the board.
 
     `before` is the alignment by nearly the same places, to start with.
@@ -127,7 +127,7 @@ def align_matches(
         fit_ruler=setup.fit_ruler,
         distorts=max(distortion.largest_px(0), distortion.largest_px(1)) > _DISTORTION_PX,
     )
-    return Alignment(matches, distortion, anchors, rectification, geometry)
+    return AlignedMatches(matches, distortion, anchors, rectification, geometry)
 
 
 def bowl_doubt_per_m(coma_px: float, lenses: LensMaps) -> float:
@@ -139,7 +139,7 @@ def bowl_doubt_per_m(coma_px: float, lenses: LensMaps) -> float:
     return float(np.hypot(_BOWL_PER_COMA * coma_px, _BOWL_PER_DPT * curvature_dpt))
 
 
-def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
+def without_blur_shift(alignment: AlignedMatches, rig: Rig) -> Matches:
     """Matches as views would give them whose blur does not change over the field.
 
     `alignment` has the places as they were found, and the axes and depths they led to; `rig` the
@@ -178,7 +178,7 @@ def without_blur_shift(alignment: Alignment, rig: Rig) -> Matches:
 
 def draft_rig(
     setup: Setup,
-    alignment: Alignment,
+    alignment: AlignedMatches,
     fields: Fields,
     noise: Noise,
     frame_shape: tuple[int, int],

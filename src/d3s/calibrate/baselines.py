@@ -11,21 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import shift_sums
-from d3s.calibrate.tuning import (
-    CONSENSUS,
-    Tuning,
-    changes_blur,
-    lens_corrections,
-    shifts_px,
-)
+from d3s.calibrate.tuning import CONSENSUS, Tuning, changes_blur, lens_corrections, shifts_px
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.noise import removed_noise
-from d3s.estimate.consensus.plan import candidates_m, settings_of
+from d3s.estimate.consensus.consensus_plan import candidates_m, settings_of
+from d3s.estimate.consensus.denominator_noise import removed_noise
 from d3s.optics.d3 import practical_depth_m
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.matches import Matches, PairMatches
 from d3s.calibrate.registration import COARSER, smoothing_px
 from d3s.calibrate.robust import PairEquations, solve_pairs

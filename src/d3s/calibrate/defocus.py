@@ -29,7 +29,7 @@ from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import robust_sigma
 from d3s.errors import CalibrationError, InputError
-from d3s.estimate.consensus.prefilter import noise_variance
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask, Progress
 
@@ -84,7 +84,7 @@ class Blur(NamedTuple):
         return (gain * (1.0 / depth_m - self.focus_dpt[camera])) ** 2 + self.extra_px2
 
 
-class Comparison(NamedTuple):
+class BlurComparison(NamedTuple):
     """Spectra of blocks of two images of the same texture.
 
     Frequencies are in radians per pixel of the second image, in which the board is smaller if the
@@ -155,7 +155,7 @@ def farther_frame(number: int, depths_m: Sequence[float]) -> int | None:
 
 def compare_views(
     number: int, depth_m: float, pair: tuple[Image, Image], optics: Optics, design: Blur
-) -> list[Comparison]:
+) -> list[BlurComparison]:
     """Compare the left and the right view of a frame; empty if no block has enough waves.
 
     The blur as designed decides the size of blocks and the range of frequencies.
@@ -164,7 +164,7 @@ def compare_views(
     left, right = pair
     # Columns that show the same points: from the first that the right view shows.
     left, right = (left[:, shift:], right[:, : right.shape[1] - shift]) if shift > 0 else pair
-    plan = Comparison((number, number), (0, 1), (depth_m, depth_m))
+    plan = BlurComparison((number, number), (0, 1), (depth_m, depth_m))
     return _compare((left, right), plan, design)
 
 
@@ -174,16 +174,16 @@ def compare_frames(
     depths_m: Sequence[float],
     pairs: tuple[tuple[Image, Image], tuple[Image, Image]],
     design: Blur,
-) -> list[Comparison]:
+) -> list[BlurComparison]:
     """Compare each view of a frame with the same view of a farther frame.
 
     `near` and `far` are the numbers of the frames; the pairs are rectified; the design is as for
     `compare_views`.
     """
-    found: list[Comparison] = []
+    found: list[BlurComparison] = []
     for camera in (0, 1):
         images = pairs[0][camera], pairs[1][camera]
-        plan = Comparison((near, far), (camera, camera), (depths_m[near], depths_m[far]))
+        plan = BlurComparison((near, far), (camera, camera), (depths_m[near], depths_m[far]))
         found += _compare(images, plan, design)
     return found
 
@@ -195,7 +195,7 @@ class BlockSize(NamedTuple):
     waves: int
 
 
-def block_size(plan: Comparison, design: Blur, room_px: float) -> BlockSize | None:
+def block_size(plan: BlurComparison, design: Blur, room_px: float) -> BlockSize | None:
     """Size of blocks that suits the expected blur; None if so many pixels hold too few waves.
 
     `plan` has the cameras and depths of both images; `room_px` is the largest side of a block of
@@ -210,8 +210,8 @@ def block_size(plan: Comparison, design: Blur, room_px: float) -> BlockSize | No
 
 
 def compare_blocks(
-    pairs: Sequence[Sequence[Image]], noises: Sequence[float], size: BlockSize, plan: Comparison
-) -> tuple[Comparison, Mask]:
+    pairs: Sequence[Sequence[Image]], noises: Sequence[float], size: BlockSize, plan: BlurComparison
+) -> tuple[BlurComparison, Mask]:
     """Compare blocks that show the same texture: spectra, and which blocks have enough waves.
 
     `pairs` are the block of the first and of the second image, square, of each place; `noises` the
@@ -232,7 +232,9 @@ def compare_blocks(
     return compared, usable
 
 
-def _compare(images: tuple[Image, Image], plan: Comparison, design: Blur) -> list[Comparison]:
+def _compare(
+    images: tuple[Image, Image], plan: BlurComparison, design: Blur
+) -> list[BlurComparison]:
     """Compare blocks of both images; empty if no block has enough waves."""
     magnification = plan.depths_m[1] / plan.depths_m[0]
     size = block_size(plan, design, min(images[0].shape) / magnification)
@@ -379,11 +381,7 @@ class Defocus(NamedTuple):
 
 
 def find_defocus(
-    views: Views,
-    depths_m: Sequence[float],
-    optics: Optics,
-    *,
-    progress: Progress | None = None,
+    views: Views, depths_m: Sequence[float], optics: Optics, *, progress: Progress | None = None
 ) -> Defocus:
     """Find focus and aperture of both cameras from boards at known depths.
 
@@ -393,7 +391,7 @@ def find_defocus(
         raise InputError("aperture_radius_m=0 must be above 0: a pinhole has no focus to find.")
     design = Blur.of(optics)
 
-    def compare(number: int) -> list[Comparison]:
+    def compare(number: int) -> list[BlurComparison]:
         pair = views[number]
         found = compare_views(number, depths_m[number], pair, optics, design)
         other = farther_frame(number, depths_m)
@@ -406,7 +404,7 @@ def find_defocus(
 
 
 def _fit_without_outliers(
-    comparisons: list[Comparison], depths_m: Sequence[float], optics: Optics, design: Blur
+    comparisons: list[BlurComparison], depths_m: Sequence[float], optics: Optics, design: Blur
 ) -> Defocus:
     left_out: dict[int, str] = {}
     while True:
@@ -422,7 +420,9 @@ def _fit_without_outliers(
         comparisons = [one for one in comparisons if number not in one.frames]
 
 
-def _check_count(comparisons: Sequence[Comparison], left_out: dict[int, str], frames: int) -> None:
+def _check_count(
+    comparisons: Sequence[BlurComparison], left_out: dict[int, str], frames: int
+) -> None:
     compared = {one.frames[0] for one in comparisons if one.cameras == (0, 1)}
     if len(compared) < FEWEST_FRAMES:
         blank = {
@@ -437,7 +437,7 @@ def _check_count(comparisons: Sequence[Comparison], left_out: dict[int, str], fr
         )
 
 
-def _worse_frame(worst: int, comparisons: Sequence[Comparison], residuals: FloatArray) -> int:
+def _worse_frame(worst: int, comparisons: Sequence[BlurComparison], residuals: FloatArray) -> int:
     """The frame of the worst comparison whose other comparisons fit worse."""
 
     def elsewhere(number: int) -> float:
@@ -460,7 +460,7 @@ class _Fit(NamedTuple):
     residuals: FloatArray  # (comparisons,): in standard deviations, with those of the model
 
 
-def _fit(comparisons: Sequence[Comparison], design: Blur) -> _Fit:
+def _fit(comparisons: Sequence[BlurComparison], design: Blur) -> _Fit:
     """Fit the blur model to the comparisons, with the design as prior."""
     from scipy.optimize import least_squares
 
@@ -490,7 +490,7 @@ def _fit(comparisons: Sequence[Comparison], design: Blur) -> _Fit:
 
 def _defocus(
     fit: _Fit,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[BlurComparison],
     depths_m: Sequence[float],
     optics: Optics,
     design: Blur,
@@ -525,7 +525,7 @@ def _defocus(
 
 
 def _relative(
-    fit: _Fit, comparisons: Sequence[Comparison], depths_m: Sequence[float]
+    fit: _Fit, comparisons: Sequence[BlurComparison], depths_m: Sequence[float]
 ) -> RelativeBlur:
     depths = np.asarray(depths_m, dtype=np.float64)
     measured, sd = np.full((2, depths.size), np.nan)

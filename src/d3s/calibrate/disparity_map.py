@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from d3s.calibrate.alignment import lens_maps_of, with_lenses
 from d3s.calibrate.coma import Coma, detail_shift, spectrum
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.robust import huber_weighted, rms
@@ -351,11 +351,6 @@ _DEGREE, _POWERS = 4, 3  # of maps in x and y, and their number
 _NEGLIGIBLE_PX = 1e-4
 
 
-def distance_errors_px(geometry: Geometry) -> list[Maps]:
-    """Errors by the distances of the boards, alike all over the field."""
-    return [tuple((float(value),) for value in row) for row in geometry.disparity_errors_px]
-
-
 def board_errors_px(
     geometry: Geometry, bend_sigma_per_m: Sequence[float], optics: Optics, field_radius_px: float
 ) -> list[Maps]:
@@ -409,10 +404,7 @@ def _shift_px(
 ) -> FloatArray:
     """Disparity that coma of one pixel at the field radius adds, by the joint method."""
     moved = x - np.asarray(optics.disparity_px(1 / u)) / lenses.field_radius_px
-    blurs = (
-        lenses.blur_radii_px(0, x, y, u, optics),
-        lenses.blur_radii_px(1, moved, y, u, optics),
-    )
+    blurs = (lenses.blur_radii_px(0, x, y, u, optics), lenses.blur_radii_px(1, moved, y, u, optics))
     field = LensField(lenses, optics, (1, 1))
     scales = field.fitting_scales(x, y, u)
     out = np.zeros(x.shape)

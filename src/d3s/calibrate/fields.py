@@ -79,10 +79,7 @@ class Fields(NamedTuple):
 
 
 def find_fields(
-    captures: Captures,
-    *,
-    left_lens: Half = "right",
-    boxes: tuple[Box, Box] | None = None,
+    captures: Captures, *, left_lens: Half = "right", boxes: tuple[Box, Box] | None = None
 ) -> Fields:
     """Find the fields of both lenses from the light in several frames.
 

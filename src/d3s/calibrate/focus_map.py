@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.alignment import with_lenses
 from d3s.calibrate.defocus import farther_frame
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted, rms, robust_sigma
 from d3s.rig import LensMaps, Optics, Rig
@@ -54,17 +54,14 @@ _FARTHEST = 0.5  # of a centre of curvature from the axis, in field radii
 
 
 class FocusMap(NamedTuple):
-    """Focus of both lenses over the field, with standard deviations."""
+    """Focus of both lenses over the field."""
 
     focus_dpt: tuple[float, float]  # on the axis, left and right
     left_dpt: tuple[float, float, float, float]  # as in `LensMaps.focus_left_dpt`
     right_dpt: tuple[float, float, float, float]
     centre_left: tuple[float, float]
     centre_right: tuple[float, float]
-    left_sd_dpt: tuple[float, float, float, float]
-    right_sd_dpt: tuple[float, float, float, float]
     aperture_radius_m: float
-    extra_blur_px2: float
     blur_ratio: float  # as in `LensMaps.blur_ratio`
     blocks: int
     before_rms: float  # of the logarithms of the ratios, with the focus of the axis everywhere
@@ -340,9 +337,9 @@ class _Fit:
         scale = max(robust_sigma(rest[used] * weight[used]), 1.0) if used.any() else 1.0
         rows = self._derivatives(weight)[used] * (weight[used] / scale)[:, np.newaxis]
         rows, right = huber_weighted(rows, rest[used] * weight[used] / scale)
-        self._normal = rows.T @ rows + np.diag(self._prior**-2)
+        normal = rows.T @ rows + np.diag(self._prior**-2)
         prior = (self.values - self._start) / self._prior**2
-        return np.asarray(np.linalg.solve(self._normal, rows.T @ right - prior))
+        return np.asarray(np.linalg.solve(normal, rows.T @ right - prior))
 
     def _residual(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Measured minus expected logarithm of each ratio, and its weight."""
@@ -408,9 +405,6 @@ class _Fit:
         after, weight = self._residual(self.values)
         before, _ = self._residual(self._start)
         used = weight > 0
-        # The waves of a block share its texture: they count as one measurement of each direction.
-        shared = np.sqrt(max(np.count_nonzero(used) / max(3 * blocks, 1), 1.0))
-        sd = np.sqrt(np.diag(np.linalg.inv(self._normal))) * shared
         maps, optics = self._maps(self.values)
         return FocusMap(
             focus_dpt=(float(self.values[0]), float(self.values[_LENS])),
@@ -418,10 +412,7 @@ class _Fit:
             right_dpt=maps.focus_right_dpt,
             centre_left=maps.focus_centre_left,
             centre_right=maps.focus_centre_right,
-            left_sd_dpt=_four(sd[1:5]),
-            right_sd_dpt=_four(sd[_LENS + 1 : _LENS + 5]),
             aperture_radius_m=optics.aperture_radius_m,
-            extra_blur_px2=float(self.values[_EXTRA]),
             blur_ratio=maps.blur_ratio,
             blocks=blocks,
             before_rms=rms(before[used]),
@@ -443,8 +434,3 @@ def _log_power_rate(phase2: FloatArray) -> FloatArray:
 
     root = np.sqrt(np.clip(phase2, 1e-9, 2 * _LARGEST_PHASE2))
     return np.asarray(-2 * jv(2, 2 * root) / (j1(2 * root) * root))
-
-
-def _four(values: FloatArray) -> tuple[float, float, float, float]:
-    a, b, c, d = values.tolist()
-    return a, b, c, d

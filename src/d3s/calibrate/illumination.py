@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.robust import huber_weighted, rms, robust_sigma
 from d3s.rig import Optics

@@ -19,7 +19,7 @@ from d3s.calibrate.frames import Captures
 from d3s.calibrate.registration import (
     FEWEST_FEATURES,
     Link,
-    View,
+    ReducedView,
     across_link,
     align_windows,
     coarse_picture,
@@ -131,7 +131,7 @@ class Matches(NamedTuple):
 
 class _Frame(NamedTuple):
     number: int
-    views: tuple[View, View]
+    views: tuple[ReducedView, ReducedView]
 
 
 def find_matches(captures: Captures, fields: Fields, progress: Progress | None = None) -> Matches:
@@ -251,7 +251,7 @@ def _frame(captures: Captures, fields: Fields, masks: tuple[Mask, Mask], number:
 
 
 def _match(
-    numbers: tuple[int, int], first: View, second: View, link: Link | None
+    numbers: tuple[int, int], first: ReducedView, second: ReducedView, link: Link | None
 ) -> tuple[PairMatches, FloatArray] | None:
     """Places that the windows of two views find, and the homography that they agree on."""
     if link is None:
@@ -283,7 +283,7 @@ def _match(
 
 
 def _with_coarse_shift(
-    pair: PairMatches, first: View, second: View, matrix: FloatArray
+    pair: PairMatches, first: ReducedView, second: ReducedView, matrix: FloatArray
 ) -> PairMatches:
     """Matches with the shift that only coarse detail has, of windows that both pictures show.
 
@@ -311,7 +311,7 @@ class _Refined(NamedTuple):
 
 
 def _refined(
-    first: View, second: View, matrix: FloatArray, centres_px: FloatArray
+    first: ReducedView, second: ReducedView, matrix: FloatArray, centres_px: FloatArray
 ) -> _Refined | None:
     """Windows of two pictures that agree on a homography, and this homography."""
     aligned = align_windows(first.picture, second.spline, matrix, centres_px, HALF_WINDOW_PX)
@@ -324,7 +324,7 @@ def _refined(
     return _Refined(first_px[fit.is_kept], second_px[fit.is_kept], fit.sigma_px, fit.matrix)
 
 
-def is_within(view: View, places_px: FloatArray) -> Mask:
+def is_within(view: ReducedView, places_px: FloatArray) -> Mask:
     """Whether the window around each place is lit everywhere."""
     col, row = np.rint(places_px).astype(np.int64).T
     rows, cols = view.from_rim_px.shape

@@ -7,7 +7,7 @@ interpolated by a spline.
 
 Where lenses differ from those on the axis, the consensus adds second derivatives of the mean of the
 views to their difference, with factors that depend on place and depth
-(`estimate.consensus.lenses`). Sums with these derivatives serve all factors.
+(`estimate.consensus.lens_corrections`). Sums with these derivatives serve all factors.
 """
 
 import math
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.noise import without_noise
-from d3s.estimate.consensus.plan import Settings, settings_of
-from d3s.estimate.consensus.prefilter import noise_variance, reach_px, smoothed
+from d3s.estimate.consensus.consensus_plan import RigDefaults, settings_of
+from d3s.estimate.consensus.denominator_noise import without_noise
+from d3s.estimate.consensus.smoothing import noise_variance, reach_px, smoothed
 from d3s.runtime.compile import compiled
 from d3s.types import FloatArray, Image, Mask
 
@@ -146,7 +146,7 @@ def _are_known(
     )
 
 
-def _textured(view: FloatArray, unsmoothed: Image, place: Places, settings: Settings) -> Places:
+def _textured(view: FloatArray, unsmoothed: Image, place: Places, settings: RigDefaults) -> Places:
     """Windows whose texture exceeds the noise, (windows, 2)."""
     energy = np.zeros(len(place))
     _gradient_energy(view, place, settings.window_px // 2, energy)

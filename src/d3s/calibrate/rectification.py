@@ -48,9 +48,7 @@ class RowResidual(NamedTuple):
 
     frame: int
     before_rms_px: float  # aligned by the anchors only
-    before_median_px: float
     after_rms_px: float
-    after_median_px: float
 
 
 class Rectification(NamedTuple):
@@ -252,7 +250,5 @@ def _residuals(places: _Places, values: FloatArray) -> tuple[RowResidual, ...]:
     found = []
     for frame in np.unique(places.frame):
         is_in = places.frame == frame
-        rms_px = rms(before[is_in]), rms(after[is_in])
-        median = float(np.median(before[is_in])), float(np.median(after[is_in]))
-        found.append(RowResidual(int(frame), rms_px[0], median[0], rms_px[1], median[1]))
+        found.append(RowResidual(int(frame), rms(before[is_in]), rms(after[is_in])))
     return tuple(found)

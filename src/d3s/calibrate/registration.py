@@ -48,7 +48,7 @@ class Features(NamedTuple):
 _NO_FEATURES = Features(np.empty((0, 2)), np.empty((0, 1), np.uint8))
 
 
-class View(NamedTuple):
+class ReducedView(NamedTuple):
     """One view of one frame, low-pass filtered and subsampled, with its features."""
 
     picture: Image
@@ -71,7 +71,7 @@ class Link(NamedTuple):
     features_px: tuple[FloatArray, FloatArray]  # (features, 2) in each of the pictures
 
 
-def make_view(image: Image, box: Box, mask: Mask, *, with_sift: bool = True) -> View:
+def make_view(image: Image, box: Box, mask: Mask, *, with_sift: bool = True) -> ReducedView:
     """Cut one view from a raw frame, subsample it and find its features.
 
     `mask` (box.rows, box.cols) are the pixels within the outline of the field. SIFT features are
@@ -91,7 +91,7 @@ def make_view(image: Image, box: Box, mask: Mask, *, with_sift: bool = True) -> 
     if with_sift:
         coarse = np.asarray(cv2.pyrDown(grey), dtype=np.uint8) if factor == 2 else grey
         sift = _features(coarse, cv2.SIFT_create(nfeatures=_FEATURES), factor)  # type: ignore[attr-defined]
-    return View(
+    return ReducedView(
         picture,
         spline_of(picture),
         _from_rim_px(mask[first::step, first::step]),
@@ -146,7 +146,7 @@ def _features(grey: NDArray[np.uint8], detector: "cv2.Feature2D", factor: int) -
     return Features(places * factor, descriptors)
 
 
-def motion_link(first: View, second: View) -> Link | None:
+def motion_link(first: ReducedView, second: ReducedView) -> Link | None:
     """Homography between two frames of one view, from SIFT features; None if too few agree."""
     import cv2
 
@@ -154,7 +154,7 @@ def motion_link(first: View, second: View) -> Link | None:
     return _link(places, cv2.findHomography, _RANSAC_PX)
 
 
-def across_link(left: View, right: View) -> Link | None:
+def across_link(left: ReducedView, right: ReducedView) -> Link | None:
     """Similarity between the views of one frame, from ORB features; None if too few agree."""
     return similarity_link(agreeing_features(left.orb, right.orb))
 

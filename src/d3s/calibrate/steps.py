@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from d3s.calibrate.alignment import (
-    Alignment,
+    AlignedMatches,
     Setup,
     align_matches,
     align_views,
@@ -29,7 +29,6 @@ from d3s.calibrate.disparity_map import (
     DisparityMap,
     RemainingSigma,
     board_errors_px,
-    distance_errors_px,
     fit_disparity_map,
     measure_cells,
     remaining_sigma,
@@ -40,7 +39,7 @@ from d3s.calibrate.focus_map import FocusMap, find_focus_map
 from d3s.calibrate.frames import Captures, MiddleViews, SplitViews
 from d3s.calibrate.geometry import Geometry, disparity_in_powers
 from d3s.calibrate.illumination import Illumination, find_illumination
-from d3s.calibrate.noise import Noise
+from d3s.calibrate.sensor_noise import Noise
 from d3s.calibrate.tuning import Tuning, find_tuning, options_for_lenses
 from d3s.calibrate.validation import (
     RULER_SIGMA_M,
@@ -114,7 +113,7 @@ class Lenses(NamedTuple):
     """Errors of the lenses over the field, the places corrected for them, and the rig so far."""
 
     rig: Rig
-    alignment: Alignment
+    alignment: AlignedMatches
     illumination: Illumination
     defocus: Defocus
     focus_map: FocusMap
@@ -124,7 +123,7 @@ class Lenses(NamedTuple):
 
 def find_lenses(
     captures: Captures,
-    alignment: Alignment,
+    alignment: AlignedMatches,
     fields: Fields,
     noise: Noise,
     setup: Setup,
@@ -156,20 +155,15 @@ def find_lenses(
     rig = with_lenses(focus.applied_to(rig), coma_left_px=coma.left_px, coma_right_px=coma.right_px)
     views = SplitViews(captures, alignment.frames, calibration_of(rig))
     cells = measure_cells(
-        views,
-        alignment.depths_m,
-        rig,
-        alignment.board,
-        radius_px,
-        progress=percent.of("disparity"),
+        views, alignment.depths_m, rig, alignment.board, radius_px, progress=percent.of("disparity")
     )
     disparity = fit_disparity_map(cells, rig)
     return Lenses(disparity.applied_to(rig), alignment, light, defocus, focus, coma, disparity)
 
 
 def _without_shifts(
-    alignment: Alignment, rig: Rig, captures: Captures, setup: Setup
-) -> tuple[Alignment, Coma]:
+    alignment: AlignedMatches, rig: Rig, captures: Captures, setup: Setup
+) -> tuple[AlignedMatches, Coma]:
     """Alignment by places without the shifts that blur and coma cause."""
     distortion = alignment.distortion
     matches = without_blur_shift(alignment, rig)
@@ -183,7 +177,7 @@ def _without_shifts(
     waves = board_spectrum(matches, blur)
     coma = find_coma(matches, blur, waves) if setup.coma is None else setup.coma
 
-    def align(share: float) -> Alignment:
+    def align(share: float) -> AlignedMatches:
         """Align places without this share of the coma."""
         left, right = (scaled(one, share) for one in (coma.left_px, coma.right_px))
         places = without_coma(matches, (left, right), blur, waves)
@@ -215,7 +209,7 @@ def _with_doubt(geometry: Geometry, change_m: FloatArray) -> Geometry:
     return geometry._replace(disparity_errors_px=errors)
 
 
-def field_residuals(cells: CellDisparity, aligned: Alignment) -> FieldResiduals:
+def field_residuals(cells: CellDisparity, aligned: AlignedMatches) -> FieldResiduals:
     """Disparity, rows and light left over the field on frames that were not calibrated with."""
     rows_px = np.full(cells.residual_px.shape, np.nan)
     straight = aligned.distortion.removed_from(aligned.matches)
@@ -257,7 +251,8 @@ def with_sigma(lenses: Lenses, cells: CellDisparity | None) -> Rig:
     optics, geometry = lenses.rig.optics, alignment.geometry
     vergences_dpt = 1 / np.array(alignment.depths_m)
     errors = (
-        *distance_errors_px(geometry),
+        # Those by the distances of the boards are alike all over the field.
+        *(tuple((float(one),) for one in row) for row in geometry.disparity_errors_px),
         *board_errors_px(geometry, alignment.bend_sigma_per_m, optics, maps.field_radius_px),
         *texture_errors_px(lenses.coma, maps, optics, (vergences_dpt.min(), vergences_dpt.max())),
     )
@@ -313,7 +308,7 @@ class CrossValidation(NamedTuple):
 
 def tune_rig(
     captures: Captures,
-    alignment: Alignment,
+    alignment: AlignedMatches,
     fields: Fields,
     noise: Noise,
     setup: Setup,
@@ -366,7 +361,7 @@ def tune_rig(
 
 def cross_validate(
     captures: Captures,
-    aligned: Alignment,
+    aligned: AlignedMatches,
     fields: Fields,
     noise: Noise,
     coma: Coma,
@@ -429,11 +424,14 @@ def _evenly(count: int, most: int) -> list[int]:
 
 
 def _on_scale_of(
-    training: Alignment, numbers: Sequence[int], aligned: Alignment, depths_m: Sequence[float]
+    training: AlignedMatches,
+    numbers: Sequence[int],
+    aligned: AlignedMatches,
+    depths_m: Sequence[float],
 ) -> list[float]:
     """Depths as the frames of a training half would give them.
 
-    Sigma counts what all depths are wrong by (`distance_errors_px`): what is left over the field of
+    Sigma counts what all depths are wrong by: what is left over the field of
     other frames shall not count it again.
 
     `numbers` are those of the training frames among all frames; `depths_m` are by all frames.

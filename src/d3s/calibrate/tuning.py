@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.distance_table import FEWEST_FRAMES
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.lenses import corrections
-from d3s.estimate.consensus.noise import removed_noise
-from d3s.estimate.consensus.plan import settings_of
+from d3s.estimate.consensus.consensus_plan import settings_of
+from d3s.estimate.consensus.denominator_noise import removed_noise
+from d3s.estimate.consensus.lens_corrections import corrections
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
@@ -70,7 +70,7 @@ _ROUNDS = 100
 _JACKKNIFE_GROUPS = 6
 
 
-class Line(NamedTuple):
+class DepthLine(NamedTuple):
     """Scale and offset of the depth equation: depth = a * ratio + b."""
 
     a_m_px: float
@@ -102,13 +102,13 @@ class Tuning(NamedTuple):
     left_out: dict[int, str]
     warnings: tuple[str, ...]
 
-    def line_at(self, virtual_baseline_m: float) -> Line:
+    def line_at(self, virtual_baseline_m: float) -> DepthLine:
         """Scale and offset by the cubics, as `Calibration.a_m_px` and `b_m` give them."""
         a, b = (
             float(np.polynomial.polynomial.polyval(virtual_baseline_m, cubic.coefficients))
             for cubic in (self.a_cubic, self.b_cubic)
         )
-        return Line(a, b)
+        return DepthLine(a, b)
 
 
 def find_tuning(
@@ -219,7 +219,7 @@ def lens_corrections(
 ) -> FloatArray:
     """Corrections of the consensus at the centre of each window, (4, ...).
 
-    Factors of S_xx, 2 S_xy and S_yy as in `consensus.lenses.corrections`, and the disparity that
+    Factors of S_xx, 2 S_xy and S_yy as in `lens_corrections.corrections`, and the disparity that
     the lenses add, in pixels.
 
     The last axis of the depths is that of the windows. Without maps of lenses, nothing is

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.distortion import Board
+from d3s.calibrate.distortion_fit import Board
 from d3s.calibrate.frames import Views, on_each_frame
 from d3s.calibrate.tuning import tuned_options
 from d3s.errors import InputError
@@ -221,11 +221,7 @@ def errors_over_depth(
     depths = np.array(depths_m, dtype=np.float64)
     working_m = working_range_m(depths.tolist(), (errors["mae_m"] < ACCURATE_M).tolist())
     return Validation(
-        method=method,
-        depths_m=depths,
-        working_range_m=working_m,
-        left_out=left_out,
-        **errors,
+        method=method, depths_m=depths, working_range_m=working_m, left_out=left_out, **errors
     )
 
 

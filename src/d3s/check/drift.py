@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.check.blocks import Blocks
-from d3s.check.quantities import Quantity, unknown
+from d3s.check.compared_blocks import ComparedBlocks
+from d3s.check.drift_quantities import Quantity, unknown
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.diagnosis.blocks import match_blocks
@@ -32,7 +32,7 @@ _BISQUARE = 4.685  # Tukey's constant: 95 % as precise as least squares if error
 _MAD_TO_SIGMA = 1.4826
 
 
-class Samples(NamedTuple):
+class BlockSamples(NamedTuple):
     """Measured values of the blocks of all frames, with the terms that explain them."""
 
     terms: FloatArray  # (blocks, terms)
@@ -48,7 +48,7 @@ class Fit(NamedTuple):
     sigmas: FloatArray  # (terms,)
 
 
-def fit_groups(samples: Samples, prior_sigmas: FloatArray) -> Fit | None:
+def fit_groups(samples: BlockSamples, prior_sigmas: FloatArray) -> Fit | None:
     """Fit the terms to all groups; None with fewer than two groups.
 
     `prior_sigmas` (terms,) are the standard deviations of each factor around zero before any
@@ -152,13 +152,15 @@ _PLAIN = (
 )
 
 
-def measure_drift(frames: Sequence[Blocks], rig: Rig, shape: tuple[int, int]) -> list[Quantity]:
+def measure_drift(
+    frames: Sequence[ComparedBlocks], rig: Rig, shape: tuple[int, int]
+) -> list[Quantity]:
     """Measure what the blocks of all frames tell of rectification, light and focus.
 
     They are blocks as `compare_blocks` returns them for views of `rig`; the shape is that of a
     view.
     """
-    blocks = Blocks(*(np.concatenate(parts) for parts in zip(*frames, strict=True)))
+    blocks = ComparedBlocks(*(np.concatenate(parts) for parts in zip(*frames, strict=True)))
     groups = _groups(frames, shape)
     side = max(shape) / 2
     return [
@@ -178,7 +180,7 @@ def _found(limits: Mapping[str, float], values: FloatArray, sigmas: FloatArray) 
     return [Quantity(name, float(one), float(sigma), limit) for (name, limit), one, sigma in rows]
 
 
-def _groups(frames: Sequence[Blocks], shape: tuple[int, int]) -> FloatArray:
+def _groups(frames: Sequence[ComparedBlocks], shape: tuple[int, int]) -> FloatArray:
     """Number of the group of each block: its frame, or a ninth of it if there are few frames."""
     numbers = [np.full(one.size, float(number)) for number, one in enumerate(frames)]
     if len(frames) >= _FEW_FRAMES:
@@ -191,7 +193,7 @@ def _groups(frames: Sequence[Blocks], shape: tuple[int, int]) -> FloatArray:
     return np.concatenate(ninths)
 
 
-def _rows(blocks: Blocks, groups: FloatArray, rig: Rig, side: float) -> list[Quantity]:
+def _rows(blocks: ComparedBlocks, groups: FloatArray, rig: Rig, side: float) -> list[Quantity]:
     """Rows, roll, scale and turn: residual rows over place and disparity."""
     limits = {
         "rows_px": ROWS_PX,
@@ -210,7 +212,7 @@ def _rows(blocks: Blocks, groups: FloatArray, rig: Rig, side: float) -> list[Qua
     free = [np.inf] * 3
     prior = np.array([*free, _TURN_PX_DPT, *[_BEND_PX] * 3, *[_BEND_PX_DPT] * 2])
     sigmas = np.hypot(blocks.rows_sigma_px, _BLOCK_ROWS_PX)[good]
-    samples = Samples(np.stack(terms, axis=1), blocks.rows_px[good], sigmas, groups[good])
+    samples = BlockSamples(np.stack(terms, axis=1), blocks.rows_px[good], sigmas, groups[good])
     fit = fit_groups(samples, prior)
     if fit is None:
         return _unknowns(limits, _SPREAD)
@@ -226,7 +228,7 @@ _SPREAD = (
 )
 
 
-def _light(blocks: Blocks, groups: FloatArray, side: float) -> list[Quantity]:
+def _light(blocks: ComparedBlocks, groups: FloatArray, side: float) -> list[Quantity]:
     """Gain and flat field: the ratio of the views over the place."""
     limits = {"gain": GAIN, "shading_x": SHADING, "shading_y": SHADING, "shading_r": SHADING}
     fit = None
@@ -235,14 +237,14 @@ def _light(blocks: Blocks, groups: FloatArray, side: float) -> list[Quantity]:
         terms = np.stack([np.ones_like(x), x, y, x * x + y * y], axis=1)
         sigmas = np.full(blocks.size, _BLOCK_LIGHT)
         prior = np.full(4, np.inf)
-        fit = fit_groups(Samples(terms, blocks.light, sigmas, groups), prior)
+        fit = fit_groups(BlockSamples(terms, blocks.light, sigmas, groups), prior)
     if fit is None:
         return _unknowns(limits, _PLAIN.format(count=blocks.size, fewest=_FEWEST_BLOCKS))
     left = np.array([_LEFT_GAIN, *[_LEFT_SHADING] * 3])
     return _found(limits, fit.values, np.hypot(fit.sigmas, left))
 
 
-def _focus(blocks: Blocks, groups: FloatArray, rig: Rig) -> Quantity:
+def _focus(blocks: ComparedBlocks, groups: FloatArray, rig: Rig) -> Quantity:
     """Focus difference: residual blur over the distance from the focus."""
     if rig.optics.aperture_radius_m == 0:
         reason = "the rig has no aperture, so its views have no blur to compare."
@@ -255,7 +257,7 @@ def _focus(blocks: Blocks, groups: FloatArray, rig: Rig) -> Quantity:
         sigmas = np.hypot(blocks.blur_sigma_px2, _BLOCK_BLUR_PX2)[good]
         terms = np.stack([per_dpt, np.ones_like(per_dpt)], axis=1)
         prior = np.array([np.inf, _EXTRA_BLUR_PX2])
-        fit = fit_groups(Samples(terms, blocks.blur_px2[good], sigmas, groups[good]), prior)
+        fit = fit_groups(BlockSamples(terms, blocks.blur_px2[good], sigmas, groups[good]), prior)
     if fit is None:
         words = _PLAIN.format(count=count, fewest=_FEWEST_BLOCKS)
         return unknown("focus_dpt", FOCUS_DPT, words)
@@ -263,7 +265,7 @@ def _focus(blocks: Blocks, groups: FloatArray, rig: Rig) -> Quantity:
     return Quantity("focus_dpt", float(fit.values[0]), sigma, FOCUS_DPT)
 
 
-def _blur_per_dpt_px2(blocks: Blocks, rig: Rig) -> FloatArray:
+def _blur_per_dpt_px2(blocks: ComparedBlocks, rig: Rig) -> FloatArray:
     """Change of half the difference of blur variances with the difference of the powers."""
     optics = rig.optics
     focus = 0.5 * (optics.optical_power_left_dpt + optics.optical_power_right_dpt)
@@ -287,7 +289,7 @@ _MANY = 20_000
 _LEAST_SPAN = 0.2  # of 1/Z between two walls, relative to the larger one
 
 
-class Wall(NamedTuple):
+class WallOffset(NamedTuple):
     """Disparity of one wall on the axis, less that of its distance."""
 
     distance_m: float
@@ -295,7 +297,7 @@ class Wall(NamedTuple):
     sigma_px: float
 
 
-def wall_of(depth_map: DepthMap, distance_m: float, ruler_m: float = RULER_M) -> Wall | None:
+def wall_of(depth_map: DepthMap, distance_m: float, ruler_m: float = RULER_M) -> WallOffset | None:
     """Measure one wall; None if too few pixels have a depth.
 
     Distances are on the axis, from the plane of the lenses; `ruler_m` is their standard deviation.
@@ -317,10 +319,12 @@ def wall_of(depth_map: DepthMap, distance_m: float, ruler_m: float = RULER_M) ->
     lenses = None if calibration is None else calibration.lenses
     left_px = 0.0 if lenses is None else _MAP_SHARE * lenses.disparity_sigma_px
     ruler_px = optics.focal_length_px * optics.baseline_m / distance_m**2 * ruler_m
-    return Wall(distance_m, excess, float(np.sqrt(_LEAST_SIGMA_PX**2 + left_px**2 + ruler_px**2)))
+    return WallOffset(
+        distance_m, excess, float(np.sqrt(_LEAST_SIGMA_PX**2 + left_px**2 + ruler_px**2))
+    )
 
 
-def measure_walls(walls: Sequence[Wall | None], rig: Rig) -> list[Quantity]:
+def measure_walls(walls: Sequence[WallOffset | None], rig: Rig) -> list[Quantity]:
     """Fit the disparity of infinity, and K if walls have different distances."""
     known = [wall for wall in walls if wall is not None]
     if not known:

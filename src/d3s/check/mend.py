@@ -23,7 +23,7 @@ _GEOMETRY = ("rows_px", "roll_rad", "scale", "turn_rad", "disparity_px")
 def mended(rig: Rig, drift: Mapping[str, float]) -> Rig:
     """Return the rig without a drift; quantities that are not named do not change.
 
-    The drift has the names of `d3s.check.quantities.KINDS`.
+    The drift has the names of `d3s.check.drift_quantities.KINDS`.
     """
     optics = rig.optics
     changes: dict[str, float] = {}

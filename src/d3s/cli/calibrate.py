@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from d3s import tasks
     from d3s.batch.calibrations import Calibrations
-    from d3s.calibrate.report import Report
+    from d3s.calibrate.calibration_report import Report
 
 
 class Flags(NamedTuple):

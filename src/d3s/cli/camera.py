@@ -100,7 +100,7 @@ def _attached(found: "FoundInputs") -> "Rig | None":
     """Rig that is attached to all recordings; None if there is none."""
     from d3s.camera.recording import Recording
     from d3s.errors import InputError
-    from d3s.frames.sources import RECORDING_SUFFIX
+    from d3s.frames.source_names import RECORDING_SUFFIX
 
     paths = dict.fromkeys(one.left for one in found.frames)
     rigs = []

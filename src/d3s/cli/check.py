@@ -91,8 +91,8 @@ def check(
     drifted, or the mended rig is written; 5 the camera has drifted; 6 the frames cannot tell.
     """
     import d3s
+    from d3s.check.check_run import ROUNDS
     from d3s.check.drift import RULER_M, checked_distances
-    from d3s.check.pipeline import ROUNDS
     from d3s.rig import Rig
     from d3s.rig.bayer import MONO
 
@@ -171,7 +171,7 @@ def _write(
     force: bool,
 ) -> list[str]:
     """Write the files that are wanted; lines that name them."""
-    from d3s.check.report import append_log, log_path, read_log
+    from d3s.check.check_report import append_log, log_path, read_log
     from d3s.errors import D3SError
     from d3s.lab.view.check import write_check
 

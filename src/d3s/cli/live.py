@@ -30,7 +30,7 @@ from d3s.cli.options import (
 from d3s.cli.output import Quiet, value_of
 
 if TYPE_CHECKING:
-    from d3s.camera.live.pipeline import Counts, Recorder
+    from d3s.camera.live.pipeline import Counts, LiveRecorder
     from d3s.camera.live.saved import Show
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
@@ -289,7 +289,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
     )
 
 
-def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
+def _new_recorder(folder: Path, rig: "Rig", source: str) -> "LiveRecorder":
     """Recording in a new file, named by the time."""
     from d3s.atomic import make_folder
     from d3s.camera.recording.writer import Recorder

@@ -14,7 +14,7 @@ from d3s.cli.sweep import LensName, Scheduler, Workers, chosen_place
 if TYPE_CHECKING:
     from d3s import types
     from d3s.lab.reproduce.item import Item
-    from d3s.lab.reproduce.run import Outcome, Watcher
+    from d3s.lab.reproduce.run import ItemOutcome, Watcher
 
 _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 
@@ -84,7 +84,7 @@ def reproduce(
         raise typer.Exit(SOME_FAILED)
 
 
-def _print(outcomes: "tuple[Outcome, ...]") -> None:
+def _print(outcomes: "tuple[ItemOutcome, ...]") -> None:
     for outcome in outcomes:
         reason = f": {outcome.words}" if outcome.words else ""
         typer.echo(f"{outcome.item.name:16} {_STATES[outcome.state]}{reason}")

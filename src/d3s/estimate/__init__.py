@@ -10,7 +10,7 @@ saving       depth maps in files
 summary      numbers and sentences on a depth map
 pixels       depth at a pixel, distances, points in space
 dataset      depth maps as xarray datasets
-images       check of the user's arrays
+checked_pair check of the user's arrays
 intensity    passes over the intensities of a view
 clipping     pixels at the limits of the sensor
 candidates   depths to search by default
@@ -21,33 +21,12 @@ joint        our method: its stages, and its compiled loops in `joint.kernels`
 consensus    the paper's algorithm as printed
 """
 
-import inspect
-import sys
-from types import ModuleType
-
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.methods import estimate
 from d3s.estimate.options import ConsensusOptions, JointOptions, Options
+from d3s.registry import make_callable
 
 __all__ = ["ConsensusOptions", "DepthMap", "Flag", "JointOptions", "Options", "estimate"]
 
-
-class _Callable(ModuleType):
-    """Type of this package: `d3s.estimate` is both the package and the function."""
-
-    __call__ = staticmethod(estimate)
-    __signature__ = inspect.signature(estimate)
-
-
-sys.modules[__name__].__class__ = _Callable
-
-# `help(d3s.estimate)` shows the package: let its text begin with the signature and the docstring
-# of the function.
-__doc__ = f"""``estimate{inspect.signature(estimate)}``
-
-{inspect.getdoc(estimate)}
-
-Notes
------
-{__doc__}"""
+make_callable(__name__, estimate)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
-    from d3s.estimate.diagnosis.light import Comparison
+    from d3s.estimate.diagnosis.light import ViewDifferences
     from d3s.estimate.pixels import Distance, PixelDepth
     from d3s.files.depth_image import Points
 
@@ -129,7 +129,7 @@ class DepthMap:
     timings_s: dict[str, float] = field(default_factory=dict)
     intensity: Image | None = None
     colour: NDArray[np.uint8] | None = None
-    comparison: "Comparison | None" = None
+    comparison: "ViewDifferences | None" = None
 
     @property
     def valid(self) -> NDArray[np.bool_]:
@@ -197,8 +197,8 @@ class DepthMap:
         Figure
             The figure of the axes.
         """
+        from d3s.estimate.plot.depth_figure import draw_depth, plot_result
         from d3s.estimate.plot.panels import need_matplotlib
-        from d3s.estimate.plot.result import draw_depth, plot_result
 
         need_matplotlib()
         return plot_result(self) if axes is None else draw_depth(self, axes)

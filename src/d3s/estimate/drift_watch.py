@@ -13,7 +13,7 @@ from d3s.types import FloatArray
 
 if TYPE_CHECKING:  # compiled loops: slow to import, and a batch watches without them
     from d3s.estimate.depth_map import DepthMap
-    from d3s.estimate.diagnosis.light import Comparison
+    from d3s.estimate.diagnosis.light import ViewDifferences
 
 _FEWEST_FRAMES = 4
 _SIGMAS = 6.0
@@ -128,7 +128,7 @@ def drift_sample(depth_map: "DepthMap") -> DriftSample | None:
 
 
 def edge_disparities(
-    comparison: "Comparison", shape: tuple[int, ...]
+    comparison: "ViewDifferences", shape: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     """Return rows in pixels, disparity at the edges by roll and by scale, and gain; with sigmas.
 

@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from d3s.errors import DepthWarning, InputError
+from d3s.estimate.checked_pair import CheckedPair, checked_pair, colour_of
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import CheckedPair, checked_pair, colour_of
 from d3s.estimate.options import Options
 from d3s.record import short_repr
 from d3s.registry import tables
@@ -46,7 +46,7 @@ _OWN = {
         "d3s.estimate.joint.method", "estimate_joint", "JointOptions", "d3s.estimate.options"
     ),
     "consensus": Method(
-        "d3s.estimate.consensus.method",
+        "d3s.estimate.consensus.consensus_method",
         "estimate_consensus",
         "ConsensusOptions",
         "d3s.estimate.options",

@@ -107,7 +107,7 @@ _MAX_CAMERA_BYTES = 100_000
 _CLOSE_PX = 1e-6
 
 
-class Camera(NamedTuple):
+class PinholeCamera(NamedTuple):
     """Pinhole camera."""
 
     rows: int
@@ -135,7 +135,7 @@ def encode_camera(image: DepthImage) -> bytes | None:
     return (json.dumps(camera, indent=2) + "\n").encode("ascii")
 
 
-def camera_of(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Camera | None:
+def camera_of(path: str | os.PathLike[str], shape: tuple[int, ...]) -> PinholeCamera | None:
     """Camera in the camera file beside a depth file; None if there is none."""
     beside_it = camera_beside(path)
     if not os.path.lexists(beside_it):
@@ -149,13 +149,13 @@ def camera_of(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Camera | 
     return camera
 
 
-def read_camera(path: str | os.PathLike[str]) -> Camera:
+def read_camera(path: str | os.PathLike[str]) -> PinholeCamera:
     """Read a camera file; an `InputError` names the file and what is wrong."""
     with named(path):
         return _camera(read_file(path, _MAX_CAMERA_BYTES))
 
 
-def _camera(raw: bytes) -> Camera:
+def _camera(raw: bytes) -> PinholeCamera:
     try:
         entries: dict[str, Any] = json.loads(raw)
         rows, cols = entries["height"], entries["width"]
@@ -175,4 +175,4 @@ def _camera(raw: bytes) -> Camera:
         )
     point = float(matrix[0, 2]), float(matrix[1, 2])
     is_middle = np.allclose(point, middle_px((rows, cols)), rtol=0, atol=_CLOSE_PX)
-    return Camera(rows, cols, focal, None if is_middle else point)
+    return PinholeCamera(rows, cols, focal, None if is_middle else point)

@@ -79,9 +79,7 @@ class Provenance(RigPart):
         description="the residuals of the calibration, each with a name that ends with its unit"
     )
     input_sha256: Annotated[
-        dict[OneLine, Sha256],
-        Field(max_length=500),
-        AfterValidator(FrozenTable),
+        dict[OneLine, Sha256], Field(max_length=500), AfterValidator(FrozenTable)
     ] = Field(description="the SHA-256 of each input file, by its name")
     created: Annotated[str, AfterValidator(_zoned_time)] = Field(
         max_length=64, description="when the calibration was made, as ISO 8601 with the time zone"
@@ -308,12 +306,8 @@ class Calibration(RigPart):
 
         What the maps of the lenses leave, what a check has left, and a drift that grows with the
         age. It is at least `LEAST_SIGMA_PX` if lenses were calibrated or checked; only a rig whose
-        calibration says nothing of its errors, such as a simulated one, has 0.
-
-        Parameters
-        ----------
-        age_days
-            Days since the calibration or the last check.
+        calibration says nothing of its errors, such as a simulated one, has 0. The age counts from
+        the calibration or the last check.
         """
         known = [] if self.lenses is None else [self.lenses.disparity_sigma_px]
         if self.drift_sigma_px is not None:

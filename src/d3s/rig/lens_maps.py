@@ -170,9 +170,7 @@ class LensMaps(RigPart):
         "axis, and the growth of both per unit of place",
     )
     coma_right_px: Converted[_Coma] = Field(
-        default=(0.0, 0.0, 0.0),
-        validate_default=True,
-        description="coma of the right lens",
+        default=(0.0, 0.0, 0.0), validate_default=True, description="coma of the right lens"
     )
     disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
         default=(),
@@ -199,10 +197,7 @@ class LensMaps(RigPart):
         "from the axis",
     )
     scale_sigma: float = Field(
-        default=0.0,
-        ge=0,
-        le=0.1,
-        description="the relative standard deviation of all depths",
+        default=0.0, ge=0, le=0.1, description="the relative standard deviation of all depths"
     )
     disparity_errors_px: Annotated[Converted[tuple[_Maps, ...]], Field(max_length=16)] = Field(
         default=(),
@@ -217,11 +212,6 @@ class LensMaps(RigPart):
         Off the axis, blur along the radius and blur across it vanish at two depths: the tangential
         and the sagittal focus. They are the eigenvalues of this tensor. Where a value is positive,
         nearer points are sharp than on the axis.
-
-        Parameters
-        ----------
-        camera, x, y
-            As for the class.
         """
         return np.stack([polynomial_at(one, x, y) for one in self.focus_maps_dpt(camera)])
 
@@ -250,11 +240,6 @@ class LensMaps(RigPart):
         It is gain² (u - K)² + extra: u is the vergence of the point less that of the focus on the
         axis, K is the tensor of `focus_dpt`, and gain is the blur, in pixels, of one dioptre, times
         `blur_ratio` in the right view.
-
-        Parameters
-        ----------
-        camera, x, y, vergence_dpt, optics
-            As for the class.
         """
         width = optics.lens(camera).aperture_gaussian_width
         across, mixed, down = width * self.blur_radii_px(camera, x, y, vergence_dpt, optics)
@@ -267,13 +252,7 @@ class LensMaps(RigPart):
     def blur_radii_px(
         self, camera: int, x: ArrayLike, y: ArrayLike, vergence_dpt: ArrayLike, optics: Optics
     ) -> FloatArray:
-        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs.
-
-        Parameters
-        ----------
-        camera, x, y, vergence_dpt, optics
-            As for the class.
-        """
+        """Tensor of the radii of the blur disk of one view, in pixels, (3, ...), with signs."""
         lens = optics.lens(camera)
         per_dpt = optics.focal_length_px * lens.aperture_radius_m * (1.0, self.blur_ratio)[camera]
         on_axis = np.asarray(vergence_dpt) - (lens.optical_power_dpt - 1 / lens.sensor_distance_m)
@@ -288,11 +267,6 @@ class LensMaps(RigPart):
 
         Light spreads evenly around each point, but more of it arrives from the side with the wider
         blur: detail is moved by the divergence of the blur variance, away from that side.
-
-        Parameters
-        ----------
-        camera, x, y, vergence_dpt, optics
-            As for the class.
         """
         across, down = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         right, left, below, above = (
@@ -311,24 +285,13 @@ class LensMaps(RigPart):
         Rectified views and maps of disparity hold this shift already. What it leaves is the skew of
         the spots: waves of frequency k are shifted less, by the share k² s² / 3 at a blur variance
         of s².
-
-        Parameters
-        ----------
-        camera, x, y
-            As for the class.
         """
         on_x, on_y, growth = (self.coma_left_px, self.coma_right_px)[camera]
         across, down = np.broadcast_arrays(np.asarray(x), np.asarray(y))
         return np.stack([on_x + growth * across, on_y + growth * down])
 
     def illumination(self, camera: int, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Light of one view relative to the axis of the left one.
-
-        Parameters
-        ----------
-        camera, x, y
-            As for the class.
-        """
+        """Light of one view relative to the axis of the left one."""
         return polynomial_at((self.illumination_left, self.illumination_right)[camera], x, y)
 
     def remaining_disparity_px(
@@ -342,18 +305,8 @@ class LensMaps(RigPart):
         """Disparity that lenses add to that of the depth, in pixels.
 
         Coma and decentred pupils shift fine detail otherwise than coarse detail, so that the shift
-        depends on the blur.
-
-        Parameters
-        ----------
-        x, y
-            Places in the left view, in units of `field_radius_px`.
-        vergence_dpt
-            1/Z of the points.
-        optics
-            Focus and aperture on the axis.
-        further_px
-            Maps of the terms of u to add, such as those of the size at which a method fits.
+        depends on the blur. Places are in the left view; `further_px` are maps of the terms of u to
+        add, such as those of the size at which a method fits.
         """
         vergence = np.asarray(vergence_dpt, dtype=np.float64)
         total = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y), vergence.shape))
@@ -393,11 +346,6 @@ class LensMaps(RigPart):
         With the radius r: the place times 1 + k3 r² + k5 r⁴, and decentring along the axes.
 
         Places are from the axis in the raw frame.
-
-        Parameters
-        ----------
-        camera, x, y
-            As for the class.
         """
         third, fifth, decentring_x, decentring_y = (self.distortion_left, self.distortion_right)[
             camera

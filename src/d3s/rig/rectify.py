@@ -15,7 +15,7 @@ from d3s.rig.bayer import MONO, check_said
 from d3s.rig.interpolation import BEFORE, BEHIND, PHASES, TAPS, dot_16, is_plateau, weights
 from d3s.rig.optics import Optics
 from d3s.rig.split import checked_frame, clipping_limits, finite_range, grey_frame, hold
-from d3s.rig.stereo import RawCamera, Stereo
+from d3s.rig.stereo_camera import RawCamera, Stereo
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import Image

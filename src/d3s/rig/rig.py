@@ -19,7 +19,7 @@ from d3s.document import DocumentKind
 from d3s.errors import InputError, RigError
 from d3s.rig.calibration import Calibration, aged_px
 from d3s.rig.optics import Optics, RigPart
-from d3s.rig.stereo import LONG_BASELINE_M, Pinhole, RigName, Stereo, long_baseline
+from d3s.rig.stereo_camera import LONG_BASELINE_M, Pinhole, RigName, Stereo, long_baseline
 
 RIG_FILE = DocumentKind(
     noun="rig file",

@@ -106,10 +106,7 @@ def check_full_scale(values: NDArray[Any], full_scale: float, name: str = "raw")
 
 
 def split(
-    raw: Any,
-    calibration: Calibration,
-    full_scale: float | None = None,
-    bayer: str | None = None,
+    raw: Any, calibration: Calibration, full_scale: float | None = None, bayer: str | None = None
 ) -> tuple[Image, Image]:
     """Split a raw frame into the left and right view; see `Rig.split`."""
     order = check_said(bayer, calibration.bayer)

@@ -14,14 +14,14 @@ worker      the side of a worker process, and of a worker of a cluster
 from d3s.tasks.cluster import Cluster
 from d3s.tasks.processes import Processes
 from d3s.tasks.running import Here, Where, Workers, place_of, results, run
-from d3s.tasks.task import Job, Kind, Outcome, Task, WorkerEndedError
+from d3s.tasks.task import Job, Outcome, OutcomeKind, Task, WorkerEndedError
 
 __all__ = [
     "Cluster",
     "Here",
     "Job",
-    "Kind",
     "Outcome",
+    "OutcomeKind",
     "Processes",
     "Task",
     "Where",

@@ -26,7 +26,7 @@ from d3s.errors import D3SError, InputError
 from d3s.runtime.digest import package_digest
 from d3s.runtime.versions import versions
 from d3s.tasks import worker
-from d3s.tasks.task import Kind, Outcome, Task, call_of, from_json
+from d3s.tasks.task import Outcome, OutcomeKind, Task, call_of, from_json
 
 _log = getLogger(__name__)
 _AHEAD = 3  # groups a thread that wait at the scheduler: no thread waits for this process
@@ -228,7 +228,7 @@ class _Submitted:
         for task in group.tasks:
             yield Outcome(
                 key=task.key,
-                kind=Kind.DIED,
+                kind=OutcomeKind.DIED,
                 reason=reason,
                 tries=max(group.deaths, 1),
                 time_s=time.monotonic() - group.started,

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import IO, cast
 
 from d3s.errors import D3SError
-from d3s.tasks.task import Kind, Outcome, Task, WorkerEndedError, call_of, from_json
+from d3s.tasks.task import Outcome, OutcomeKind, Task, WorkerEndedError, call_of, from_json
 from d3s.tasks.worker import THREADS
 
 _TRIES = 3  # of a task that ends its worker
@@ -189,7 +189,7 @@ class _Team:
             return
         yield Outcome(
             key=one.task.key,
-            kind=Kind.DIED,
+            kind=OutcomeKind.DIED,
             reason=f"{one.why_died or reason}, {own if one.why_died else one.tries} times.",
             tries=one.tries,
             time_s=time.monotonic() - one.started,

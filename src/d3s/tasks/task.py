@@ -37,7 +37,7 @@ class Task(NamedTuple):
         return self.work(self.job)
 
 
-class Kind(StrEnum):
+class OutcomeKind(StrEnum):
     """Kinds of outcomes."""
 
     DONE = "done"
@@ -73,7 +73,7 @@ class Outcome:
     """
 
     key: str
-    kind: Kind
+    kind: OutcomeKind
     result: Any = None
     reason: str = ""
     error: str = ""
@@ -94,13 +94,13 @@ class Outcome:
         RuntimeError
             With the traceback of a task that failed in another process.
         """
-        if self.kind == Kind.DONE:
+        if self.kind == OutcomeKind.DONE:
             return
         if self.exception is not None:
             raise self.exception
-        if self.kind == Kind.REFUSED:
+        if self.kind == OutcomeKind.REFUSED:
             raise D3SError(self.reason)
-        if self.kind == Kind.FAILED:
+        if self.kind == OutcomeKind.FAILED:
             raise RuntimeError(f"{self.reason}\n{self.trace}")
         raise WorkerEndedError(f"{self.key}: {self.reason}")
 
@@ -114,14 +114,16 @@ def attempt(key: str, work: Callable[[], Any]) -> Outcome:
         is_told = isinstance(error, D3SError)
         return Outcome(
             key=key,
-            kind=Kind.REFUSED if is_told else Kind.FAILED,
+            kind=OutcomeKind.REFUSED if is_told else OutcomeKind.FAILED,
             reason=str(error) if is_told else _unexpected(error),
             error=type(error).__name__,
             trace="" if is_told else traceback.format_exc(),
             time_s=time.perf_counter() - started,
             exception=error,
         )
-    return Outcome(key=key, kind=Kind.DONE, result=result, time_s=time.perf_counter() - started)
+    return Outcome(
+        key=key, kind=OutcomeKind.DONE, result=result, time_s=time.perf_counter() - started
+    )
 
 
 def _unexpected(error: Exception) -> str:
@@ -144,7 +146,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 def from_json(key: str, fields: Mapping[str, Any], *, tries: int) -> Outcome:
     """Outcome of the fields of `as_json`, of a task that was begun `tries` times."""
-    return Outcome(key=key, tries=tries, **{**fields, "kind": Kind(fields["kind"])})
+    return Outcome(key=key, tries=tries, **{**fields, "kind": OutcomeKind(fields["kind"])})
 
 
 def call_of(work: Callable[[Any], Any]) -> dict[str, Any]:

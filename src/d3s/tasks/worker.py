@@ -19,7 +19,7 @@ from typing import Any
 from d3s.runtime.allocator import keep_freed_memory
 from d3s.runtime.digest import package_digest
 from d3s.runtime.versions import versions
-from d3s.tasks.task import Kind, Outcome, as_json, attempt, function_of
+from d3s.tasks.task import Outcome, OutcomeKind, as_json, attempt, function_of
 
 THREADS = dict.fromkeys(
     (
@@ -72,7 +72,7 @@ def call(text: str) -> str:
     _one_thread()
     if package_digest() != given["digest"]:  # it joined the cluster after the questions
         reason = "this worker has another d3s than the client. Install the same one everywhere."
-        refused = as_json(Outcome(key="", kind=Kind.REFUSED, reason=reason))
+        refused = as_json(Outcome(key="", kind=OutcomeKind.REFUSED, reason=reason))
         return json.dumps([refused] * len(given["tasks"]))
     return json.dumps([_answer(line) for line in given["tasks"]])
 

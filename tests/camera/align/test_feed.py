@@ -14,7 +14,7 @@ from align_frames import RIG, SHAPE, WALL_M, Camera, misassembled, wall
 from chromium import CHROMIUM, tab
 from d3s.camera.align.feed import align_pages
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import Calibrated, Session
+from d3s.camera.align.session import CalibrationOutcome, Session
 from d3s.camera.align.watch import Watch
 from d3s.camera.live.channel import unpacked
 from d3s.camera.live.server import Server
@@ -37,7 +37,7 @@ def running(folder: Path, *frames):
 
     def calibrate(path, _progress):
         verdict = {"grade": "good", "summary": "Use it.", "remarks": [], "measures": []}
-        return Calibrated(
+        return CalibrationOutcome(
             values=verdict,
             page=REPORT,
             rig_path=path / "rig.toml",

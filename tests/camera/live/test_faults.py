@@ -11,7 +11,7 @@ from d3s.camera.capture import LiveCamera
 from d3s.camera.capture.fake import FakeDevice, FakeFault, FakeScript
 from d3s.camera.live import pipeline as module
 from d3s.camera.live.pipeline import Pipeline
-from d3s.camera.live.results import Result
+from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.shows import LiveShow
 from live_pages import RIG, views
 
@@ -32,7 +32,7 @@ def test_faults_are_told_and_the_picture_comes_back(monkeypatch):
 
     def quick(frame, rig, settings, *, serial, grabbed_s):
         """Result without an estimate, whose light identifies the image."""
-        return Result(
+        return LiveDepth(
             serial=serial,
             number=frame.number,
             name=str(np.sum(frame.counts, dtype=np.int64)),

@@ -10,7 +10,7 @@ import pytest
 from d3s.camera.capture import LiveCamera
 from d3s.camera.capture.twin import TwinDevice, twin_pairs
 from d3s.camera.live.pipeline import Pipeline
-from d3s.camera.live.results import Result, compute
+from d3s.camera.live.results import LiveDepth, compute
 from d3s.camera.live.settings import Settings
 from live_pages import RIG, SHAPE, running_live
 
@@ -22,7 +22,7 @@ from d3s.camera.recording import Recorder, Recording
 def test_replay_has_the_bytes_of_live_depth(tmp_path):
     path = tmp_path / "twin.mcap"
     camera = LiveCamera(TwinDevice(twin_pairs(RIG, shape=SHAPE, steps=3), rate_hz=20.0))
-    live: dict[int, Result] = {}
+    live: dict[int, LiveDepth] = {}
     pipeline = Pipeline(camera, RIG, new_recorder=lambda: Recorder(path, rig=RIG))
     pipeline.start_recording()
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.special import j1
 
 import d3s
-from d3s.estimate.consensus.lenses import (
+from d3s.estimate.consensus.consensus_method import estimate_consensus
+from d3s.estimate.consensus.lens_corrections import (
     _blur_factors,
     corrections,
 )
-from d3s.estimate.consensus.method import estimate_consensus
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.lens_field import COMA_GAIN, lens_field
 from d3s.lab.evaluate.cameras import TUNED_RIG

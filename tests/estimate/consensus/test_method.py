@@ -6,8 +6,8 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.errors import OptionsError
-from d3s.estimate.consensus.method import ConsensusOptions, estimate_consensus
-from d3s.estimate.consensus.plan import candidates_m, make_plan
+from d3s.estimate.consensus.consensus_method import ConsensusOptions, estimate_consensus
+from d3s.estimate.consensus.consensus_plan import candidates_m, make_plan
 from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.flags import Flag
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.estimate.consensus.method import estimate_consensus
-from d3s.estimate.consensus.noise import removed_noise
-from d3s.estimate.consensus.prefilter import noise_passed, smoothed
+from d3s.estimate.consensus.consensus_method import estimate_consensus
+from d3s.estimate.consensus.denominator_noise import removed_noise
 from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.consensus.smoothing import noise_passed, smoothed
 from d3s.lab.evaluate.cameras import TUNED_RIG
 
 TUNED = d3s.Rig.load(TUNED_RIG)

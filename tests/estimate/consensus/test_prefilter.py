@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from d3s.estimate.consensus.prefilter import filled, noise_variance, reach_px, smoothed
+from d3s.estimate.consensus.smoothing import filled, noise_variance, reach_px, smoothed
 
 
 def _noise(shape: tuple[int, int] = (40, 50)) -> np.ndarray:

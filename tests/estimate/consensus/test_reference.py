@@ -6,8 +6,8 @@ from scipy.interpolate import make_interp_spline
 
 import d3s
 from calibrations import calibration
-from d3s.estimate.consensus.prefilter import noise_variance
 from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.options import ConsensusOptions
 
 PROTOTYPE = d3s.Rig.paper_prototype()

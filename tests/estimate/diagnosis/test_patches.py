@@ -7,7 +7,7 @@ import d3s
 from d3s.estimate.diagnosis import patches
 from d3s.estimate.diagnosis.grain import noise_grain
 from d3s.estimate.diagnosis.light import Value, compare
-from d3s.estimate.diagnosis.patches import LAGS, Measure, Patches, matched_patches
+from d3s.estimate.diagnosis.patches import LAGS, Patches, PatchStatistic, matched_patches
 from d3s.estimate.lens_field import lens_field
 from lens_pairs import lens_pair, lens_rig
 
@@ -114,7 +114,7 @@ def _made(**faults: float) -> Patches:
     left = np.stack([mean, detail * (1 - change / 2) - moved / 2, across, down], axis=1)
     right = np.stack([mean, detail * (1 + change / 2) + moved / 2, across, down], axis=1)
     for view in (left, right):
-        view[:, Measure.DETAIL] += 0.001 * rng.standard_normal(count)
+        view[:, PatchStatistic.DETAIL] += 0.001 * rng.standard_normal(count)
     return Patches(x, y, left, right, np.ones((count, 3, len(LAGS))))
 
 

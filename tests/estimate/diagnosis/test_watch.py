@@ -7,7 +7,7 @@ import pytest
 
 import d3s
 from d3s.estimate.diagnosis import Cause, DriftWatch
-from d3s.estimate.diagnosis.light import Comparison, Value
+from d3s.estimate.diagnosis.light import Value, ViewDifferences
 
 RIG = d3s.Rig.paper_prototype()
 
@@ -20,7 +20,7 @@ def comparison(rng, **values):
         for name, sigma in sigmas.items()
     }
     nothing = Value(0.0, 0.01)
-    return Comparison(**dict.fromkeys(Comparison._fields, nothing) | parts)
+    return ViewDifferences(**dict.fromkeys(ViewDifferences._fields, nothing) | parts)
 
 
 @pytest.fixture(scope="module")

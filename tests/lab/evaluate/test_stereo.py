@@ -14,11 +14,11 @@ from d3s.lab.evaluate.stereo.evaluation import (
     stereo_tasks,
 )
 from d3s.lab.evaluate.stereo.measures import (
-    Matches,
+    DisparityResult,
     matches_of,
     stereo_score,
 )
-from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, Light, find_scenes, read_scene
+from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, LightChange, find_scenes, read_scene
 from d3s.rig import Rig
 from stereo_sets import (
     FAR_PX,
@@ -119,13 +119,13 @@ def test_regions_by_hand(tmp_path):
     assert (regions["occluded"] == scene.occluded).all()
 
 
-# Light --------------------------------------------------------------------------------------------
+# Light ------------------------------------------------------------------------------------------
 
 
 def test_lights_by_hand():
     view = np.full((2, 3), 100 / 255, dtype=np.float32)
     levels = {
-        text: np.rint(255 * Light.parse(text).apply(view))[0].tolist()
+        text: np.rint(255 * LightChange.parse(text).apply(view))[0].tolist()
         for text in ("gain=0.6", "gamma=1.3", "ramp=0.3", "gain=3")
     }
     assert levels == {
@@ -134,7 +134,7 @@ def test_lights_by_hand():
         "ramp=0.3": [70, 100, 130],
         "gain=3": [255, 255, 255],
     }
-    assert Light().apply(view) is view
+    assert LightChange().apply(view) is view
     assert [one.name for one in checked_lights(("gain=0.6", "gain=0.6"))] == [
         "as stored",
         "gain=0.6",
@@ -144,7 +144,7 @@ def test_lights_by_hand():
 @pytest.mark.parametrize("text", ["gain", "gain=0", "gain=x", "shade=0.3", "ramp=1", "gamma=nan"])
 def test_other_lights_are_refused(text):
     with pytest.raises(InputError, match=r"must be gain=NUMBER"):
-        Light.parse(text)
+        LightChange.parse(text)
 
 
 # Figures ------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_other_lights_are_refused(text):
 
 def result(disparity_px, sigma_px=0.5, trust=None):
     disparity_px = np.array([disparity_px], dtype=float)
-    return Matches(
+    return DisparityResult(
         disparity_px=disparity_px,
         sigma_px=np.broadcast_to(sigma_px, disparity_px.shape).astype(float),
         trust=np.ones_like(disparity_px) if trust is None else np.array([trust], dtype=float),
@@ -217,9 +217,9 @@ def test_run_over_scenes_lights_and_methods(middlebury):
 def test_finished_trials_are_found_again_until_a_file_changes(tmp_path):
     folder = write_middlebury(tmp_path / "Bench")
     found = find_scenes(tmp_path)
-    jobs = [stereo_tasks(found, (Contender.parse("bm"),), (Light(),))[0].job]
+    jobs = [stereo_tasks(found, (Contender.parse("bm"),), (LightChange(),))[0].job]
     write_pfm(folder / "disp0GT.pfm", np.full(SHAPE, 3.0))
-    jobs.append(stereo_tasks(found, (Contender.parse("bm"),), (Light(),))[0].job)
+    jobs.append(stereo_tasks(found, (Contender.parse("bm"),), (LightChange(),))[0].job)
     assert jobs[0] != jobs[1]
     calls = []
     evaluate_stereo(folder, "bm", workers=1, kept=tmp_path / "kept")

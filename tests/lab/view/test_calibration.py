@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from d3s.calibrate.report import Report
+from d3s.calibrate.calibration_report import Report
 from d3s.errors import OutputError
 from d3s.lab.view.calibration import report_page, write_report
 from d3s.lab.view.page import html_page, html_table, json_block, photo_block, words

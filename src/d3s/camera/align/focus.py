@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.defocus import Blur, Comparison, block_size, compare_blocks
+from d3s.calibrate.defocus import Blur, BlurComparison, block_size, compare_blocks
 from d3s.calibrate.fields import Fields
 from d3s.camera.align.matching import Matched
 from d3s.camera.align.quantities import Reading, unknown
-from d3s.check.drift import Fit, Samples, fit_groups
-from d3s.estimate.consensus.prefilter import noise_variance
+from d3s.check.drift import BlockSamples, Fit, fit_groups
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask
 
@@ -246,7 +246,7 @@ def _compare_blocks(scene: _Scene) -> _BlurBlocks | None:
     """
     design = Blur.of(scene.optics)
     nearest = 1 / max(float(np.max(scene.vergences_dpt)), 1e-3)
-    plan = Comparison((0, 0), (0, 1), (nearest, nearest))
+    plan = BlurComparison((0, 0), (0, 1), (nearest, nearest))
     box = scene.fields.left
     size = block_size(plan, design, _ROOM_SHARE * min(box.rows, box.cols))
     if size is None:
@@ -292,7 +292,7 @@ def _solve(scene: _Scene, blocks: _BlurBlocks, *, is_known: bool, has_bend: bool
         bends = (_CURVATURE_DPT, _TILT_DPT, _TILT_DPT)
         prior += [float(np.hypot(px2_per_dpt * bend, _BLOCK_PX2)) for bend in bends]
     sigmas = _BLOCK_PX2 * np.sqrt(np.median(blocks.weights) / blocks.weights)
-    samples = Samples(np.stack(terms, axis=1), blocks.values_px2, sigmas, np.asarray(groups))
+    samples = BlockSamples(np.stack(terms, axis=1), blocks.values_px2, sigmas, np.asarray(groups))
     return fit_groups(samples, np.array(prior))
 
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.camera.align.light import Light
+from d3s.camera.align.light import FrameLight
 from d3s.camera.align.matching import Matched
 from d3s.camera.align.quantities import Reading, unknown
-from d3s.check.drift import Samples, fit_groups
+from d3s.check.drift import BlockSamples, fit_groups
 from d3s.rig import Calibration, Optics
 from d3s.rig.calibration import view_to_raw_matrices
 from d3s.types import FloatArray, Image
@@ -34,7 +34,7 @@ _FLAT = "show things near and far: on one plane it cannot be told from roll"
 _CORNER = "texture in one corner only: show texture all over"
 
 
-class Frame(NamedTuple):
+class LensAxes(NamedTuple):
     """Axes of both lenses in the raw frame, and the transform that matches should have."""
 
     axes_px: FloatArray  # (2, 2): x, y of the left and the right lens
@@ -62,7 +62,7 @@ def axes_frame(
     *,
     middle_px: float,
     left_side: int,
-) -> Frame:
+) -> LensAxes:
     """Axes of both lenses as designed, beside the partition."""
     half_px = optics.baseline_m / optics.pixel_pitch_m / 2
     row = (shape[0] - 1) / 2
@@ -75,10 +75,10 @@ def axes_frame(
             np.vstack([one, [0.0, 0.0, 1.0]]) for one in view_to_raw_matrices(calibration)
         )
         to_right = (right @ np.linalg.inv(left))[:2]
-    return Frame(axes, min(shape[0], shape[1] / 2) / 2, to_right)
+    return LensAxes(axes, min(shape[0], shape[1] / 2) / 2, to_right)
 
 
-class Geometry(NamedTuple):
+class HalfTransform(NamedTuple):
     """Transform from the left to the right half, and the disparity of each match."""
 
     values: FloatArray  # (4,): rows in px, roll, scale, turn
@@ -88,7 +88,7 @@ class Geometry(NamedTuple):
     is_absolute: bool  # whether the disparity of infinity is known, from a calibration
 
 
-def fit_geometry(matched: Matched, frame: Frame) -> Geometry | None:
+def fit_geometry(matched: Matched, frame: LensAxes) -> HalfTransform | None:
     """Fit rows, roll, scale and turn; None if the places lie in one part of the field."""
     left, right = matched.left_px - frame.axes_px[0], matched.right_px - frame.axes_px[1]
     u, v = left.T / frame.side_px
@@ -102,26 +102,26 @@ def fit_geometry(matched: Matched, frame: Frame) -> Geometry | None:
         away = disparity - np.median(disparity)
         terms = np.stack([np.ones_like(u), u, v, -away, u * u, u * v, v * v], axis=1)
         prior = np.array([np.inf, np.inf, np.inf, _TURN_PRIOR_RAD, *[_BEND_PX] * 3])
-        samples = Samples(terms, right[:, 1] - left[:, 1], sigmas, groups)
+        samples = BlockSamples(terms, right[:, 1] - left[:, 1], sigmas, groups)
         fit = fit_groups(samples, prior)
         if fit is None:
             return None
         units = np.array([1.0, 1 / frame.side_px, 1 / frame.side_px, 1.0])
         values, spread = fit.values[:4] * units, fit.sigmas[:4] * units
         roll, scale = float(values[1]), float(values[2])
-    found = Geometry(values, spread, disparity, groups, is_absolute=False)
+    found = HalfTransform(values, spread, disparity, groups, is_absolute=False)
     return found if frame.to_right is None else _absolute(found, matched, frame.to_right)
 
 
-def _absolute(found: Geometry, matched: Matched, to_right: FloatArray) -> Geometry:
+def _absolute(found: HalfTransform, matched: Matched, to_right: FloatArray) -> HalfTransform:
     """Disparity from that of infinity, which a calibration knows."""
     ends = matched.left_px @ to_right[:, :2].T + to_right[:, 2]
     return found._replace(disparity_px=ends[:, 0] - matched.right_px[:, 0], is_absolute=True)
 
 
 def geometry_readings(
-    found: Geometry | None,
-    frame: Frame,
+    found: HalfTransform | None,
+    frame: LensAxes,
     optics: Optics,
     *,
     problem: str = "",
@@ -178,7 +178,11 @@ _PLAIN_SIGMA = 0.02  # without texture, from white parts
 
 
 def gain_reading(
-    image: Image, light: Light, matched: Matched, geometry: Geometry | None, frame: Frame
+    image: Image,
+    light: FrameLight,
+    matched: Matched,
+    geometry: HalfTransform | None,
+    frame: LensAxes,
 ) -> Reading:
     """Reading of the gain: log of the right half over the left one."""
     if light.fields is None:
@@ -197,7 +201,7 @@ def gain_reading(
     radius = u * u + v * v
     terms = np.stack([np.ones_like(u), u, v, radius - radius.mean()], axis=1)
     sigmas = np.full(ratio.size, _WINDOW_SIGMA)
-    fit = fit_groups(Samples(terms, ratio, sigmas, geometry.groups[lit]), np.full(4, np.inf))
+    fit = fit_groups(BlockSamples(terms, ratio, sigmas, geometry.groups[lit]), np.full(4, np.inf))
     if fit is None:
         return unknown("gain", 0.0, GAIN_LIMIT, "texture in one corner only: show it all over")
     return Reading("gain", float(fit.values[0]), float(fit.sigmas[0]), 0.0, GAIN_LIMIT)

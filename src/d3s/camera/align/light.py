@@ -45,7 +45,7 @@ class Shadow(NamedTuple):
     light: float  # in its darkest column, of the light beside it
 
 
-class Light(NamedTuple):
+class FrameLight(NamedTuple):
     """Light of one frame; fields and shadow are None if there are not two fields."""
 
     halves: tuple[HalfLight, HalfLight]  # left and right lens
@@ -59,7 +59,7 @@ class Light(NamedTuple):
         return None if self.fields is None else (self.fields.left, self.fields.right)
 
 
-def measure_light(image: Image, left_lens: Half = "right") -> Light:
+def measure_light(image: Image, left_lens: Half = "right") -> FrameLight:
     """Measure exposure, fields and partition of a raw frame."""
     rows, cols = image.shape
     one = Captures(
@@ -77,7 +77,7 @@ def measure_light(image: Image, left_lens: Half = "right") -> Light:
     halves = [_half(part) for part in (image[:, :split], image[:, split:])]
     if left_lens == "right":
         halves.reverse()
-    return Light((halves[0], halves[1]), fields, shadow, problem)
+    return FrameLight((halves[0], halves[1]), fields, shadow, problem)
 
 
 def _half(part: Image) -> HalfLight:
@@ -128,7 +128,9 @@ def _edge(light: FloatArray, reach: int) -> tuple[float, float]:
     return stop - 1 + (half - before) / max(after - before, 1e-12), beside
 
 
-def light_readings(light: Light, shape: tuple[int, int], pixel_pitch_m: float) -> list[Reading]:
+def light_readings(
+    light: FrameLight, shape: tuple[int, int], pixel_pitch_m: float
+) -> list[Reading]:
     """Readings of exposure, partition and fields."""
     found = []
     for name, half in zip(("left", "right"), light.halves, strict=True):

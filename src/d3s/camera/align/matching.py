@@ -12,7 +12,7 @@ from d3s.calibrate.fields import Fields
 from d3s.calibrate.matches import HALF_WINDOW_PX, is_within
 from d3s.calibrate.registration import (
     FEWEST_FEATURES,
-    View,
+    ReducedView,
     agreeing_features,
     align_windows,
     make_view,
@@ -71,7 +71,11 @@ def _none(problem: str) -> Matched:
 
 
 def _windows(
-    left: View, right: View, matrix: FloatArray, places_px: FloatArray, shift_px: FloatArray
+    left: ReducedView,
+    right: ReducedView,
+    matrix: FloatArray,
+    places_px: FloatArray,
+    shift_px: FloatArray,
 ) -> Matched:
     """Windows at features, each found from the disparity of its feature."""
     centres = np.rint(places_px)

@@ -17,13 +17,13 @@ from d3s.camera.align.focus import (
     measure_sharpness,
 )
 from d3s.camera.align.geometry import (
-    Geometry,
+    HalfTransform,
     axes_frame,
     fit_geometry,
     gain_reading,
     geometry_readings,
 )
-from d3s.camera.align.light import Light, light_readings, measure_light
+from d3s.camera.align.light import FrameLight, light_readings, measure_light
 from d3s.camera.align.matching import Matched, match_halves
 from d3s.camera.align.quantities import Reading, unknown
 from d3s.errors import InputError
@@ -50,7 +50,7 @@ class Alignment:
 
     readings: Mapping[str, Reading]  # by name, as in `quantities.KINDS`
     shape: tuple[int, int]  # rows and columns of the frame
-    light: Light
+    light: FrameLight
     matched: Matched
     sharpness: Sharpness
     distance_m: float | None  # of the scene: typed, or from the calibration
@@ -180,7 +180,7 @@ def _blur(
 
 
 def _vergences(
-    geometry: Geometry | None, rig: Rig, distance_m: float | None
+    geometry: HalfTransform | None, rig: Rig, distance_m: float | None
 ) -> tuple[FloatArray, bool, float | None]:
     """1/Z of each match, whether it is known, and the distance of the scene."""
     if geometry is None:

@@ -16,7 +16,7 @@ CERTAIN_SIGMAS = 2.0
 """Standard deviations beyond which a quantity is off for certain."""
 
 
-class Kind(NamedTuple):
+class AlignmentKind(NamedTuple):
     """Name, unit and directions of a quantity."""
 
     title: str
@@ -34,22 +34,26 @@ _MORE = "expose more, or add light", "▲"
 _CLIPPED = "expose less: white parts are lost"
 _BEST = "turn the focus back to where it was best", "turn the focus towards the best value"
 
-KINDS: dict[str, Kind] = {
-    "white_left": Kind(
+KINDS: dict[str, AlignmentKind] = {
+    "white_left": AlignmentKind(
         "white, left lens", "%", 100.0, 0, "bright", _LESS[0], _MORE[0], (_LESS[1], _MORE[1])
     ),
-    "white_right": Kind(
+    "white_right": AlignmentKind(
         "white, right lens", "%", 100.0, 0, "bright", _LESS[0], _MORE[0], (_LESS[1], _MORE[1])
     ),
-    "clipped_left": Kind(
+    "clipped_left": AlignmentKind(
         "clipped, left lens", "%", 100.0, 2, "overexposed", _CLIPPED, "", ("▼", "")
     ),
-    "clipped_right": Kind(
+    "clipped_right": AlignmentKind(
         "clipped, right lens", "%", 100.0, 2, "overexposed", _CLIPPED, "", ("▼", "")
     ),
-    "sharpness_left": Kind("sharpness, left lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")),
-    "sharpness_right": Kind("sharpness, right lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")),
-    "partition_px": Kind(
+    "sharpness_left": AlignmentKind(
+        "sharpness, left lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
+    ),
+    "sharpness_right": AlignmentKind(
+        "sharpness, right lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
+    ),
+    "partition_px": AlignmentKind(
         "partition, place",
         "px",
         1.0,
@@ -59,7 +63,7 @@ KINDS: dict[str, Kind] = {
         "move the plate to the left by {}",
         ("→", "←"),
     ),
-    "partition_light": Kind(
+    "partition_light": AlignmentKind(
         "partition, light",
         "%",
         100.0,
@@ -69,7 +73,7 @@ KINDS: dict[str, Kind] = {
         "",
         ("▼", ""),
     ),
-    "fields": Kind(
+    "fields": AlignmentKind(
         "fields, right / left",
         "%",
         100.0,
@@ -79,7 +83,7 @@ KINDS: dict[str, Kind] = {
         "centre the plate, and look for what shades the right lens",
         ("L", "R"),
     ),
-    "rows_px": Kind(
+    "rows_px": AlignmentKind(
         "rows",
         "px",
         1.0,
@@ -89,7 +93,7 @@ KINDS: dict[str, Kind] = {
         "raise the right lens by {}",
         ("↓", "↑"),
     ),
-    "roll_rad": Kind(
+    "roll_rad": AlignmentKind(
         "roll",
         "°",
         180 / math.pi,
@@ -99,7 +103,7 @@ KINDS: dict[str, Kind] = {
         "turn the right lens clockwise by {}",
         ("↺", "↻"),
     ),
-    "scale": Kind(
+    "scale": AlignmentKind(
         "scale",
         "%",
         100.0,
@@ -109,7 +113,7 @@ KINDS: dict[str, Kind] = {
         "bring the left lens nearer to the sensor by {}, or take two lenses of one batch",
         ("▼", "▲"),
     ),
-    "turn_rad": Kind(
+    "turn_rad": AlignmentKind(
         "baseline, turn",
         "°",
         180 / math.pi,
@@ -119,7 +123,7 @@ KINDS: dict[str, Kind] = {
         "turn the plate clockwise by {}",
         ("↺", "↻"),
     ),
-    "focus_m": Kind(
+    "focus_m": AlignmentKind(
         "focus difference",
         "µm",
         1e6,
@@ -129,7 +133,7 @@ KINDS: dict[str, Kind] = {
         "bring the right lens nearer to the sensor by {}, or the left one away from it",
         ("▼", "▲"),
     ),
-    "gain": Kind(
+    "gain": AlignmentKind(
         "gain, right / left",
         "%",
         100.0,
@@ -156,7 +160,7 @@ class Reading(NamedTuple):
     amount: str = ""  # by how much to turn, with its unit
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> AlignmentKind:
         """Title, unit and directions."""
         return KINDS[self.name]
 
@@ -251,7 +255,7 @@ OPTIONAL = ("turn_rad",)
 """Quantities without which a step can be good: most scenes do not tell them."""
 
 
-class Plan(NamedTuple):
+class AlignmentStep(NamedTuple):
     """Name of a step, and the quantities that it sets."""
 
     name: str
@@ -260,12 +264,12 @@ class Plan(NamedTuple):
 
 
 PLAN = (
-    Plan("light", "Light", ("white_left", "white_right", "clipped_left", "clipped_right")),
-    Plan("focus", "Focus both lenses", ("sharpness_left", "sharpness_right")),
-    Plan("centre", "Centre the plate", ("partition_px", "partition_light", "fields")),
-    Plan("level", "Level the lenses", ("rows_px", "roll_rad", "scale", "turn_rad")),
-    Plan("difference", "Set the focus difference", ("focus_m",)),
-    Plan("gain", "Compare the light", ("gain",)),
+    AlignmentStep("light", "Light", ("white_left", "white_right", "clipped_left", "clipped_right")),
+    AlignmentStep("focus", "Focus both lenses", ("sharpness_left", "sharpness_right")),
+    AlignmentStep("centre", "Centre the plate", ("partition_px", "partition_light", "fields")),
+    AlignmentStep("level", "Level the lenses", ("rows_px", "roll_rad", "scale", "turn_rad")),
+    AlignmentStep("difference", "Set the focus difference", ("focus_m",)),
+    AlignmentStep("gain", "Compare the light", ("gain",)),
 )
 """Steps in their order; each may disturb those after it, and hardly those before."""
 

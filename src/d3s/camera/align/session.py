@@ -79,7 +79,7 @@ class Captured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrated:
+class CalibrationOutcome:
     """Outcome of the calibration."""
 
     values: dict[str, Any]  # verdict and measures, as `Report.as_json` has them
@@ -89,7 +89,7 @@ class Calibrated:
     problem: str  # why there is no rig
 
 
-Calibrate = Callable[[Path, Progress], Calibrated]
+Calibrate = Callable[[Path, Progress], CalibrationOutcome]
 """Calibration of a folder of captures: called with the folder and with a progress in per cent."""
 
 
@@ -113,7 +113,7 @@ class Session:
         self.problem = ""  # why frames stopped, or the last one that could not be used
         self.has_ended = False
         self.percent: float | None = None  # of a calibration under way
-        self.calibrated: Calibrated | None = None
+        self.calibrated: CalibrationOutcome | None = None
         self._source = source
         self._calibrate = calibrate
         self._frames: Slot[Frame] = Slot()
@@ -249,7 +249,7 @@ class Session:
             raise InputError(f"{words}: captures need a camera that runs.")
         return taken
 
-    def run_calibration(self) -> Calibrated:
+    def run_calibration(self) -> CalibrationOutcome:
         """Calibrate from the captures; `percent` tells how far it is."""
         if self.captures is None or self._calibrate is None:
             raise InputError("there is no folder for captures. Start with --captures FOLDER.")
@@ -286,7 +286,7 @@ def calibration_of(
     """
     built = Rig(optics=design.optics, name=design.name)
 
-    def run(folder: Path, progress: Progress) -> Calibrated:
+    def run(folder: Path, progress: Progress) -> CalibrationOutcome:
         rig, report, problem = attempt(
             folder,
             design=built,
@@ -301,7 +301,7 @@ def calibration_of(
         if rig is not None and rig_path is not None:
             rig.save(rig_path)
         write_report(report, page_path)
-        return Calibrated(
+        return CalibrationOutcome(
             values=report.as_json()["verdict"],
             page=report_page(report),
             rig_path=rig_path,

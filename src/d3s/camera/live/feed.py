@@ -16,7 +16,7 @@ from typing import Any
 from d3s.camera.live import results
 from d3s.camera.live.channel import Channel
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
-from d3s.camera.live.results import Result
+from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.saved import Show
 from d3s.camera.live.server import Page
 from d3s.camera.live.settings import FAST, Filter
@@ -40,7 +40,7 @@ class Feed:
         self.latencies_s: deque[float] = deque(maxlen=_LATENCIES)  # from grab to drawn
         self.encode_s: deque[float] = deque(maxlen=_LATENCIES)
         self._ranges = AutoRange()
-        self._kept: OrderedDict[int, Result] = OrderedDict()
+        self._kept: OrderedDict[int, LiveDepth] = OrderedDict()
         self._pictures: OrderedDict[tuple[Any, ...], asyncio.Future[tuple[bytes, Any]]] = (
             OrderedDict()
         )
@@ -78,18 +78,18 @@ class Feed:
             self._changed = asyncio.Event()
         await self._changed.wait()
 
-    def keep(self, result: Result) -> None:
+    def keep(self, result: LiveDepth) -> None:
         """Keep a result that is about to be shown, for clicks."""
         self._kept[result.serial] = result
         self._kept.move_to_end(result.serial)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def kept(self, serial: int) -> Result | None:
-        """Result of this number, if it is still kept."""
+    def kept(self, serial: int) -> LiveDepth | None:
+        """LiveDepth of this number, if it is still kept."""
         return self._kept.get(serial)
 
-    async def picture(self, result: Result, panel: Panel, limits: Filter) -> tuple[bytes, Any]:
+    async def picture(self, result: LiveDepth, panel: Panel, limits: Filter) -> tuple[bytes, Any]:
         """Encoded picture, shared by all sessions that ask for the same."""
         key = (result.serial, panel, limits)
         found = self._pictures.get(key)
@@ -103,7 +103,7 @@ class Feed:
                 self._pictures.popitem(last=False)
         return await asyncio.shield(found)
 
-    def _draw(self, result: Result, panel: Panel, limits: Filter) -> tuple[bytes, Any]:
+    def _draw(self, result: LiveDepth, panel: Panel, limits: Filter) -> tuple[bytes, Any]:
         begun = time.monotonic()
         drawn = draw(result, panel, limits, self._ranges)
         self.encode_s.append(time.monotonic() - begun)
@@ -150,7 +150,7 @@ class _Session:
     def __init__(self, feed: Feed, channel: Channel) -> None:
         self._feed = feed
         self._channel = channel
-        self._on_screen: Result | None = None
+        self._on_screen: LiveDepth | None = None
         self._drawn = 0  # serial number of the newest result that was drawn
         self._asked: dict[str, Any] | None = None
         self._ask = asyncio.Event()
@@ -246,15 +246,15 @@ class _Session:
         self._feed.show.change(changes)
         return {"settings": self._feed.state()["settings"]}
 
-    def _result(self, message: dict[str, Any]) -> Result:
-        """Result that the page shows, which a click is about."""
+    def _result(self, message: dict[str, Any]) -> LiveDepth:
+        """LiveDepth that the page shows, which a click is about."""
         serial = message.get("serial")
         found = self._find(serial)
         if found is None:
             raise InputError(f"frame {short_repr(serial)} is no longer kept. Click again.")
         return found
 
-    def _find(self, serial: Any) -> Result | None:
+    def _find(self, serial: Any) -> LiveDepth | None:
         if self._on_screen is not None and self._on_screen.serial == serial:
             return self._on_screen
         return self._feed.kept(serial) if isinstance(serial, int) else None
@@ -290,7 +290,7 @@ def _panels(asked: Any) -> list[Panel]:
         raise InputError("a panel needs kind and width.") from error
 
 
-def _frame_header(result: Result) -> dict[str, Any]:
+def _frame_header(result: LiveDepth) -> dict[str, Any]:
     """Numbers of a result beside its pictures."""
     light = result.light
     return {

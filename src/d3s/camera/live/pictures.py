@@ -10,12 +10,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.camera.live.results import Result
+from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.settings import Filter
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.plot.flags import FLAG_COLOURS, first_flag
+from d3s.estimate.plot.flag_colours import FLAG_COLOURS, first_flag
 from d3s.estimate.plot.panels import NO_VALUE_COLOUR, VISIBLE_COLOUR
 from d3s.record import short_repr
 
@@ -76,7 +76,7 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class ColourScale:
     """Colour scale of a picture.
 
     Parameters
@@ -99,9 +99,9 @@ class AutoRange:
     """Ends of automatic scales, which follow the scene slowly and jump when it is cut."""
 
     def __init__(self) -> None:
-        self._ends: dict[str, tuple[int, Scale]] = {}
+        self._ends: dict[str, tuple[int, ColourScale]] = {}
 
-    def scale(self, result: Result, shown: DepthMap, kind: str) -> Scale:
+    def scale(self, result: LiveDepth, shown: DepthMap, kind: str) -> ColourScale:
         """Scale of a panel for this result."""
         serial, before = self._ends.get(kind, (0, None))
         if before is not None and serial == result.serial:
@@ -118,13 +118,13 @@ class AutoRange:
 
 
 _EMPTY = {
-    "depth": Scale(low=0.1, high=10.0, unit="m", is_log=True),
-    "sigma": Scale(low=1e-4, high=1e-1, unit="m", is_log=True),
+    "depth": ColourScale(low=0.1, high=10.0, unit="m", is_log=True),
+    "sigma": ColourScale(low=1e-4, high=1e-1, unit="m", is_log=True),
 }
 _NARROWEST = 1.05  # ratio of the ends of a scale: noise of a plane is not spread over all colours
 
 
-def _percentile_scale(shown: DepthMap, kind: str) -> Scale | None:
+def _percentile_scale(shown: DepthMap, kind: str) -> ColourScale | None:
     values = shown.depth_m if kind == "depth" else shown.sigma_m
     step = max(1, int(math.sqrt(values.size / _SAMPLES)))
     sampled = values[::step, ::step]
@@ -135,7 +135,7 @@ def _percentile_scale(shown: DepthMap, kind: str) -> Scale | None:
     if high < _NARROWEST * low:
         middle, room = math.sqrt(low * high), math.sqrt(_NARROWEST)
         low, high = middle / room, middle * room
-    return Scale(low=low, high=high, unit="m", is_log=True)
+    return ColourScale(low=low, high=high, unit="m", is_log=True)
 
 
 def _between(before: float, now: float) -> float:
@@ -144,7 +144,7 @@ def _between(before: float, now: float) -> float:
     return float(before * (now / before) ** _NEW_SHARE)
 
 
-def draw(result: Result, panel: Panel, limits: Filter, ranges: AutoRange) -> tuple[bytes, Any]:
+def draw(result: LiveDepth, panel: Panel, limits: Filter, ranges: AutoRange) -> tuple[bytes, Any]:
     """JPEG of a panel, and its scale as values for the header of a message."""
     size = _shown_size(result.shape, panel.width)
     if panel.kind in ("left", "right"):
@@ -167,7 +167,7 @@ def _shown_size(shape: tuple[int, int], width: int) -> tuple[int, int]:
 
 
 def _grey(
-    result: Result, side: str, size: tuple[int, int]
+    result: LiveDepth, side: str, size: tuple[int, int]
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
     """View as screens show it: by a square root, near the sRGB curve."""
     view = result.left if side == "left" else result.right
@@ -195,11 +195,11 @@ def _flags(shown: DepthMap, size: tuple[int, int]) -> tuple[NDArray[np.uint8], d
 
 
 def _numbers(
-    result: Result, panel: Panel, limits: Filter, ranges: AutoRange, size: tuple[int, int]
+    result: LiveDepth, panel: Panel, limits: Filter, ranges: AutoRange, size: tuple[int, int]
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
     shown = result.shown(limits)
     if panel.kind == "confidence":
-        scale, values = Scale(low=0.0, high=1.0), shown.confidence
+        scale, values = ColourScale(low=0.0, high=1.0), shown.confidence
     else:
         scale = ranges.scale(result, shown, panel.kind)
         values = shown.depth_m if panel.kind == "depth" else shown.sigma_m
@@ -210,7 +210,7 @@ def _numbers(
     return picture.astype(np.uint8, copy=False), vars(scale)
 
 
-def _with_ends(scale: Scale, panel: Panel) -> Scale:
+def _with_ends(scale: ColourScale, panel: Panel) -> ColourScale:
     """Scale with the ends that the page asks for; never empty."""
     low = scale.low if panel.low is None else panel.low
     high = scale.high if panel.high is None else panel.high
@@ -221,7 +221,7 @@ def _with_ends(scale: Scale, panel: Panel) -> Scale:
     return replace(scale, low=low, high=high)
 
 
-def _levels(values: NDArray[np.float32], scale: Scale) -> NDArray[np.uint8]:
+def _levels(values: NDArray[np.float32], scale: ColourScale) -> NDArray[np.uint8]:
     """Index into the colour table: 1 to 255 from low to high, 0 where there is no value."""
     change: Callable[[float], float] = math.log if scale.is_log else float
     low, high = change(scale.low), change(scale.high)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from d3s.camera.capture import FaultKind, LiveCamera
-from d3s.camera.live.results import Result, compute
+from d3s.camera.live.results import LiveDepth, compute
 from d3s.camera.live.settings import Settings
 from d3s.camera.live.slot import Newest, Slot, Stagger, Started
 from d3s.errors import D3SError, InputError
@@ -110,7 +110,7 @@ _CLOSE_S = 5.0  # for threads to end
 _AT_ONCE = 2  # frames of a camera that are computed at the same time
 
 
-class Recorder(Protocol):
+class LiveRecorder(Protocol):
     """Recording under way: takes every frame, never waits, and counts what it had to drop."""
 
     @property
@@ -184,16 +184,16 @@ class Pipeline:
         *,
         settings: Settings | None = None,
         drop: bool = True,
-        new_recorder: Callable[[], Recorder] | None = None,
+        new_recorder: Callable[[], LiveRecorder] | None = None,
     ) -> None:
         self.rig = rig
-        self.results: Newest[Result] = Newest()
+        self.results: Newest[LiveDepth] = Newest()
         self.settings = settings or Settings()
         self.rates = {"grabbed": Rate(), "computed": Rate()}
         self._source = source
         self._drop = drop
         self._new_recorder = new_recorder
-        self._recorder: Recorder | None = None
+        self._recorder: LiveRecorder | None = None
         self._recorded = (0, 0)  # taken and dropped, by recordings that have ended
         self._recorder_lock = threading.Lock()
         self._settings_lock = threading.Lock()
@@ -270,7 +270,7 @@ class Pipeline:
         """Whether a recording is under way."""
         return self._recorder is not None
 
-    def start_recording(self) -> Recorder:
+    def start_recording(self) -> LiveRecorder:
         """Begin a recording, unless one is under way, and return it."""
         if self._new_recorder is None:
             raise InputError("there is nowhere to record to. Start with a folder for recordings.")
@@ -279,7 +279,7 @@ class Pipeline:
                 self._recorder = self._new_recorder()
             return self._recorder
 
-    def stop_recording(self) -> Recorder | None:
+    def stop_recording(self) -> LiveRecorder | None:
         """Finish the recording that is under way, if any, and return it."""
         with self._recorder_lock:
             recorder, self._recorder = self._recorder, None

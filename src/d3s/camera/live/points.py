@@ -22,7 +22,7 @@ from aiohttp import ClientError, ClientSession, ClientWebSocketResponse, WSMsgTy
 from numpy.typing import NDArray
 
 from d3s.camera.live import check_points
-from d3s.camera.live.results import Result
+from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.saved import Show
 from d3s.camera.live.security import HEADERS, LOOPBACK
 from d3s.camera.live.server import Page
@@ -244,7 +244,7 @@ def _without_tunnel(server: Any) -> bool:
     return True
 
 
-def _spacing_m(xyz_m: NDArray[Any], result: Result) -> float:
+def _spacing_m(xyz_m: NDArray[Any], result: LiveDepth) -> float:
     """Distance of neighbouring points at the middle depth, which is the size to draw them at."""
     if not len(xyz_m):
         return 1e-3

@@ -25,7 +25,7 @@ _DARK, _BRIGHT = 0.0, 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Light:
+class LightHistogram:
     """Light on the sensor: histogram and clipped pixels of a frame, from a grid of its pixels."""
 
     histogram: tuple[float, ...]  # share of the pixels in each of BINS bins
@@ -34,7 +34,7 @@ class Light:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Result:
+class LiveDepth:
     """Depth of one frame, with the views and times that a page shows.
 
     Parameters
@@ -67,7 +67,7 @@ class Result:
     left: Image | None
     right: Image | None
     depth_map: DepthMap
-    light: Light | None
+    light: LightHistogram | None
     grabbed_s: float
     time_s: float | None = None
     split_s: float = 0.0
@@ -93,14 +93,16 @@ class Result:
         return found
 
 
-def compute(frame: Frame, rig: Rig, settings: Settings, *, serial: int, grabbed_s: float) -> Result:
+def compute(
+    frame: Frame, rig: Rig, settings: Settings, *, serial: int, grabbed_s: float
+) -> LiveDepth:
     """Split a frame, estimate its depth, and measure its light."""
     begun = time.monotonic()
     left, right = frame.pair(rig)
     split = time.monotonic()
     depth_map = estimate_quietly(left, right, rig, method=settings.method, options=settings.options)
     ended = time.monotonic()
-    return Result(
+    return LiveDepth(
         serial=serial,
         number=frame.number,
         name=frame.name,
@@ -117,7 +119,7 @@ def compute(frame: Frame, rig: Rig, settings: Settings, *, serial: int, grabbed_
     )
 
 
-def measure_light(frame: Frame) -> Light:
+def measure_light(frame: Frame) -> LightHistogram:
     """Histogram and clipped pixels of a frame: of the raw frame if there is one, else of views."""
     if frame.counts is not None:
         levels = _sampled(frame.counts)
@@ -132,13 +134,13 @@ def _sampled(image: NDArray[Any]) -> NDArray[Any]:
     return image[::step, ::step]
 
 
-def _light(levels: NDArray[Any]) -> Light:
+def _light(levels: NDArray[Any]) -> LightHistogram:
     known = levels[np.isfinite(levels)].astype(np.float32, copy=False)
     if not known.size:
-        return Light(histogram=(0.0,) * BINS, black=0.0, white=0.0)
+        return LightHistogram(histogram=(0.0,) * BINS, black=0.0, white=0.0)
     inside = np.clip(known, 0, 1)
     counts = np.bincount(np.minimum(inside * BINS, BINS - 1).astype(np.intp), minlength=BINS)
-    return Light(
+    return LightHistogram(
         histogram=tuple((counts / known.size).tolist()),
         black=float(np.mean(known <= _DARK)),
         white=float(np.mean(known >= _BRIGHT)),
@@ -157,7 +159,7 @@ def place_of(value: Any, name: str) -> tuple[int, int]:
     return value[0], value[1]
 
 
-def pixel(result: Result, limits: Filter, place: Any) -> dict[str, Any]:
+def pixel(result: LiveDepth, limits: Filter, place: Any) -> dict[str, Any]:
     """Depth, sigma, confidence, flags and grey values of a pixel."""
     row, col = place_of(place, "place")
     found = result.shown(limits).at(row, col)
@@ -174,14 +176,14 @@ def pixel(result: Result, limits: Filter, place: Any) -> dict[str, Any]:
     }
 
 
-def distance(result: Result, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
+def distance(result: LiveDepth, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
     """Distance in space between two pixels, with its sigma."""
     shown = result.shown(limits)
     found = shown.distance(place_of(a, "a"), place_of(b, "b"))
     return {"text": str(found), **found._asdict()}
 
 
-def profile(result: Result, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
+def profile(result: LiveDepth, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
     """Depth and sigma along the line between two pixels; NaN where there is no depth."""
     shown = result.shown(limits)
     ends = [place_of(one, name) for one, name in ((a, "a"), (b, "b"))]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from d3s.camera.live.pictures import PANELS
-from d3s.camera.live.results import Result, compute, measure_light
+from d3s.camera.live.results import LiveDepth, compute, measure_light
 from d3s.camera.live.settings import Settings
 from d3s.camera.live.shows import LiveShow, write_snapshot
 from d3s.camera.live.slot import Newest, Slot
@@ -18,7 +18,7 @@ from d3s.estimate import DepthMap
 from d3s.files import IMAGE_SUFFIXES
 from d3s.files.raw import path_text
 from d3s.frames import FileSource, Frame, Refused, find_frames
-from d3s.frames.sources import RECORDING_SUFFIX
+from d3s.frames.source_names import RECORDING_SUFFIX
 from d3s.rig import Rig
 
 DEPTH_SUFFIX = ".npz"
@@ -40,8 +40,8 @@ class Saved(Protocol):
     def is_estimated(self) -> bool:
         """Whether depth is estimated when a frame is shown, so that options matter."""
 
-    def result(self, position: int, settings: Settings, serial: int) -> Result:
-        """Result of a frame."""
+    def result(self, position: int, settings: Settings, serial: int) -> LiveDepth:
+        """LiveDepth of a frame."""
 
     def close(self) -> None:
         """Release files."""
@@ -61,14 +61,14 @@ class SavedMaps:
         """Number of files."""
         return len(self._paths)
 
-    def result(self, position: int, settings: Settings, serial: int) -> Result:
+    def result(self, position: int, settings: Settings, serial: int) -> LiveDepth:
         """Read a depth map; settings are not needed."""
         del settings
         path = self._paths[position]
         depth_map = DepthMap.load(path)
         left = depth_map.intensity
         light = None if left is None else measure_light(Frame(number=0, views=(left, left)))
-        return Result(
+        return LiveDepth(
             serial=serial,
             number=position,
             name=path.stem,
@@ -102,7 +102,7 @@ class SavedFrames:
         self._rig = rig
         self.close = close
 
-    def result(self, position: int, settings: Settings, serial: int) -> Result:
+    def result(self, position: int, settings: Settings, serial: int) -> LiveDepth:
         """Read a frame and estimate its depth."""
         frame = self._frame(position)
         if isinstance(frame, Refused):
@@ -192,7 +192,7 @@ class SavedShow:
         has_points: bool = False,
     ) -> None:
         self.title = title
-        self.results: Newest[Result] = Newest()
+        self.results: Newest[LiveDepth] = Newest()
         self.settings = settings or Settings()
         self.has_points = has_points
         self._saved = saved
@@ -256,7 +256,7 @@ class SavedShow:
         self._wanted.put(position)
         return {}
 
-    def save(self, result: Result) -> dict[str, Any]:
+    def save(self, result: LiveDepth) -> dict[str, Any]:
         """Write the depth map that a page shows, filtered, as NPZ; return the name of the file."""
         return write_snapshot(result, self.settings, self._folder)
 

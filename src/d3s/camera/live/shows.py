@@ -11,7 +11,7 @@ from typing import Any
 from d3s.atomic import make_folder
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.pipeline import Pipeline
-from d3s.camera.live.results import Result
+from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.settings import Settings
 from d3s.camera.live.slot import Newest
 from d3s.errors import InputError
@@ -39,7 +39,7 @@ class LiveShow:
         self._folder = folder
 
     @property
-    def results(self) -> Newest[Result]:
+    def results(self) -> Newest[LiveDepth]:
         """Results of the pipeline."""
         return self.pipeline.results
 
@@ -91,12 +91,12 @@ class LiveShow:
             words = "" if ended is None else f"Saved {ended.path.name}, {ended.written} frames."
         return {"recording": self.pipeline.is_recording, "text": words}
 
-    def save(self, result: Result) -> dict[str, Any]:
+    def save(self, result: LiveDepth) -> dict[str, Any]:
         """Write the depth map that a page shows, filtered, as NPZ; return the name of the file."""
         return write_snapshot(result, self.settings, self._folder)
 
 
-def write_snapshot(result: Result, settings: Settings, folder: Path | None) -> dict[str, Any]:
+def write_snapshot(result: LiveDepth, settings: Settings, folder: Path | None) -> dict[str, Any]:
     """Write the depth map that is shown, filtered, as NPZ; return the name of the file."""
     if folder is None:
         raise InputError("there is no folder for snapshots. Start with --output FOLDER.")

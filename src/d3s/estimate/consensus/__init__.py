@@ -4,12 +4,12 @@ A checked pair of views, a rig and `ConsensusOptions` come in, a `DepthMap` goes
 depth is compared with the depths that the depth equation predicts for several virtual baselines;
 the candidate on which the predictions agree best is the depth of the pixel.
 
-method      `estimate_consensus`: prefilter, compiled search, depth map
-plan        candidates, virtual baselines and the shifts that belong to them
-lenses      correction for lenses that differ from place to place
-noise       noise that is taken from the denominator, for rigs that were tuned without it
-prefilter   fill holes, smooth, measure the noise
-kernels     the search over candidates, compiled
-result      flags and depth map from the result of a search
-reference   `reference_consensus`: the method in NumPy, the oracle of the tests and benchmarks
+consensus_method   `estimate_consensus`: prefilter, compiled search, depth map
+consensus_plan     candidates, virtual baselines and the shifts that belong to them
+lens_corrections   correction for lenses that differ from place to place
+denominator_noise  noise that is taken from the denominator, for rigs that were tuned without it
+smoothing          fill holes, smooth, measure the noise
+kernels            the search over candidates, compiled
+result             flags and depth map from the result of a search
+reference          `reference_consensus`: the method in NumPy, the oracle of tests and benchmarks
 """

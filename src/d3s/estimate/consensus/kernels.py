@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.consensus.lenses import GRID_PX
+from d3s.estimate.consensus.lens_corrections import GRID_PX
 from d3s.runtime.compile import compiled
 from d3s.types import Image
 

@@ -6,13 +6,13 @@ and benchmarks compare the compiled method with it; nothing else imports it.
 
 import numpy as np
 
-from d3s.estimate.consensus.lenses import corrections
-from d3s.estimate.consensus.noise import removed_noise, without_noise
-from d3s.estimate.consensus.plan import Plan, make_plan, tried_mask
-from d3s.estimate.consensus.prefilter import noise_variance, smoothed
-from d3s.estimate.consensus.result import SearchResult, as_depth_map
+from d3s.estimate.checked_pair import CheckedPair
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan, tried_mask
+from d3s.estimate.consensus.denominator_noise import removed_noise, without_noise
+from d3s.estimate.consensus.lens_corrections import corrections
+from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
+from d3s.estimate.consensus.smoothing import noise_variance, smoothed
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import CheckedPair
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.consensus import confidence, depth_only_confidence
 from d3s.optics.d3 import (
@@ -35,8 +35,8 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     Parameters
     ----------
     left, right, rig, options
-        As for `d3s.estimate.consensus.method.estimate_consensus`, the compiled method, which also
-        has the exceptions and defines `sigma_m`.
+        As for `d3s.estimate.consensus.consensus_method.estimate_consensus`, the compiled method,
+        which also has the exceptions and defines `sigma_m`.
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
@@ -48,9 +48,9 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
 
 
 def _search(
-    left: FloatArray, right: FloatArray, plan: Plan, noise: float, removed: float
-) -> SearchResult:
-    """Search smoothed views; `noise` and `removed` are as in `consensus.method`."""
+    left: FloatArray, right: FloatArray, plan: ConsensusPlan, noise: float, removed: float
+) -> ChosenCandidates:
+    """Search smoothed views; `noise` and `removed` are as in `consensus.consensus_method`."""
     index = np.full(left.shape, -1, dtype=np.int32)
     highest = np.zeros(left.shape)
     variance = np.full(left.shape, np.inf)
@@ -77,11 +77,11 @@ def _search(
         index[better] = i
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
-    return SearchResult(index, highest, variance)
+    return ChosenCandidates(index, highest, variance)
 
 
 def _corrected(
-    left: FloatArray, right: FloatArray, candidate_m: float, plan: Plan
+    left: FloatArray, right: FloatArray, candidate_m: float, plan: ConsensusPlan
 ) -> PairDerivatives:
     """Derivatives of aligned views, with the difference that the lenses have on their axis."""
     pair, field = finite_differences(left, right), plan.field
@@ -126,7 +126,7 @@ def _energy(pair: PairDerivatives, rig: Rig, window_px: int) -> FloatArray:
 
 def _variance_m2(
     i: int,
-    plan: Plan,
+    plan: ConsensusPlan,
     predictions: list[FloatArray],
     energies: list[FloatArray],
     noise: float,

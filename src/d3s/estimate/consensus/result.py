@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.clipping import clipped
-from d3s.estimate.consensus.plan import Plan, tried_mask
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, tried_mask
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import CheckedPair
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
 from d3s.rig.variance import DisparityVariance
 from d3s.types import FloatArray, Mask
@@ -22,7 +22,7 @@ from d3s.types import FloatArray, Mask
 _MAX_ROUNDING_DETAIL = 1e-6
 
 
-class SearchResult(NamedTuple):
+class ChosenCandidates(NamedTuple):
     """Best candidate of each pixel: arrays (rows, cols)."""
 
     candidate: NDArray[np.int32]  # index; -1 where no candidate has any confidence
@@ -31,7 +31,7 @@ class SearchResult(NamedTuple):
 
 
 def as_depth_map(
-    found: SearchResult, pair: CheckedPair, left_smoothed: FloatArray, plan: Plan
+    found: ChosenCandidates, pair: CheckedPair, left_smoothed: FloatArray, plan: ConsensusPlan
 ) -> DepthMap:
     """Flag pixels that cannot be trusted; make a depth map of the others.
 
@@ -63,7 +63,7 @@ def as_depth_map(
     )
 
 
-def _calibration_variance_m2(found: SearchResult, plan: Plan) -> FloatArray:
+def _calibration_variance_m2(found: ChosenCandidates, plan: ConsensusPlan) -> FloatArray:
     """Variance of each depth by errors of the calibration, and by its age."""
     rig, optics = plan.rig, plan.rig.optics
     lenses = None if rig.calibration is None else rig.calibration.lenses
@@ -79,7 +79,7 @@ def _calibration_variance_m2(found: SearchResult, plan: Plan) -> FloatArray:
 
 
 def _flags(
-    found: SearchResult, pair: CheckedPair, left_smoothed: FloatArray, plan: Plan
+    found: ChosenCandidates, pair: CheckedPair, left_smoothed: FloatArray, plan: ConsensusPlan
 ) -> NDArray[np.uint16]:
     border = _border_mask(plan, pair.left.shape)
     masks = {
@@ -96,7 +96,7 @@ def _flags(
     return flags
 
 
-def _border_mask(plan: Plan, shape: tuple[int, ...]) -> Mask:
+def _border_mask(plan: ConsensusPlan, shape: tuple[int, ...]) -> Mask:
     """True where no candidate was tried."""
     rows, cols = shape
     border = np.ones((rows, cols), dtype=np.bool_)
@@ -104,7 +104,7 @@ def _border_mask(plan: Plan, shape: tuple[int, ...]) -> Mask:
     return border
 
 
-def _at_end_mask(found: SearchResult, plan: Plan) -> Mask:
+def _at_end_mask(found: ChosenCandidates, plan: ConsensusPlan) -> Mask:
     """True where the best candidate is the nearest or the farthest one tried in its column.
 
     Near the left edge of the frame the nearest candidates are not tried: their match is outside.
@@ -124,7 +124,7 @@ def _flat_mask(pair: CheckedPair, left_smoothed: FloatArray, window_px: int) -> 
     return np.asarray(~(mean > (_MAX_ROUNDING_DETAIL * largest) ** 2))
 
 
-def _touched_mask(left: Mask, right: Mask, found: SearchResult, plan: Plan) -> Mask:
+def _touched_mask(left: Mask, right: Mask, found: ChosenCandidates, plan: ConsensusPlan) -> Mask:
     """True where the window, or the window of the match, holds a marked pixel of its view."""
     touched = np.zeros(left.shape, dtype=np.bool_)
     col = np.arange(left.shape[1])
@@ -161,7 +161,9 @@ def _any_between(
     return np.asarray(through > np.take_along_axis(counts, first, axis=1))
 
 
-def _warnings(flags: NDArray[np.uint16], plan: Plan, shape: tuple[int, ...]) -> tuple[str, ...]:
+def _warnings(
+    flags: NDArray[np.uint16], plan: ConsensusPlan, shape: tuple[int, ...]
+) -> tuple[str, ...]:
     if not (flags & np.uint16(Flag.BORDER)).all():
         return ()
     needed = 2 * plan.reach_px + 1

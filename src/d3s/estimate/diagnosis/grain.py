@@ -9,7 +9,7 @@ views do not share is a line over the variance that they share; noise is its val
 import numpy as np
 
 from d3s.estimate.diagnosis.light import Value, robust_fit
-from d3s.estimate.diagnosis.patches import Measure, Patches
+from d3s.estimate.diagnosis.patches import Patches, PatchStatistic
 from d3s.types import FloatArray
 
 _SHARE = 0.5  # of the patches: those with the least texture
@@ -49,7 +49,7 @@ def noise_grain(patches: Patches) -> Value | None:
     noise = [_without_texture(own[:, lag], shared[:, lag]) for lag in range(2)]
     if noise[0] is None or noise[1] is None:
         return None
-    low, high = np.percentile(patches.left[:, Measure.MEAN], (2, 98))
+    low, high = np.percentile(patches.left[:, PatchStatistic.MEAN], (2, 98))
     if noise[0].value < _GAIN * (_LEAST_NOISE * (high - low)) ** 2:
         return None
     ratio = noise[1].value / noise[0].value

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.estimate.diagnosis.patches import Measure, Patches
+from d3s.estimate.diagnosis.patches import Patches, PatchStatistic
 from d3s.types import FloatArray
 
 _FEWEST = 80  # patches for a regression of eight numbers
@@ -36,7 +36,7 @@ class Value(NamedTuple):
         return abs(self.value) > max(limit, sigmas * self.sigma)
 
 
-class Comparison(NamedTuple):
+class ViewDifferences(NamedTuple):
     """Differences of the right view from the left one; 0 if both are alike."""
 
     gain: Value  # log of the ratio of the contrasts
@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
     rows_y_px: Value  # and to the bottom
 
 
-def compare(patches: Patches) -> Comparison | None:
+def compare(patches: Patches) -> ViewDifferences | None:
     """Compare the views; None if there are too few patches with detail.
 
     Parameters
@@ -60,12 +60,13 @@ def compare(patches: Patches) -> Comparison | None:
         return None
     left, right = patches.left, patches.right
     both = 0.5 * (left + right)
-    mean = both[:, Measure.MEAN]
+    mean = both[:, PatchStatistic.MEAN]
     low, middle, high = np.percentile(mean, (10, 50, 90))
     spread = max(0.5 * (high - low), 1e-6 * float(np.abs(mean).max()), 1e-30)
     bright = np.clip((mean - middle) / spread, -2, 2)
     detail, across, down = (
-        both[:, one] for one in (Measure.DETAIL, Measure.DETAIL_X, Measure.DETAIL_Y)
+        both[:, one]
+        for one in (PatchStatistic.DETAIL, PatchStatistic.DETAIL_X, PatchStatistic.DETAIL_Y)
     )
     terms = np.stack(
         [
@@ -83,14 +84,14 @@ def compare(patches: Patches) -> Comparison | None:
     # Errors grow with the detail, so each patch counts relative to its own.
     size = np.sqrt(detail**2 + 6 * (across**2 + down**2))
     size += 0.5 * np.median(size) + 1e-30
-    difference = right[:, Measure.DETAIL] - left[:, Measure.DETAIL]
+    difference = right[:, PatchStatistic.DETAIL] - left[:, PatchStatistic.DETAIL]
     found = robust_fit(terms / size[:, None], difference / size)
     if found is None:
         return None
     values = [Value(float(value), float(sigma)) for value, sigma in zip(*found, strict=True)]
     # Vertical: a right view that lies lower by v has b_right = b_left - v b_y.
     rows = [Value(-one.value, one.sigma) for one in values[4:7]]
-    return Comparison(*values[:4], *rows)
+    return ViewDifferences(*values[:4], *rows)
 
 
 def robust_fit(terms: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray] | None:

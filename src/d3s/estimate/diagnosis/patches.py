@@ -32,7 +32,7 @@ _FEWEST_BESIDE = 3  # depths beside a place that must be known, of four
 _FINE_HALF_PX = 8  # half side of the part whose second differences are measured
 
 
-class Measure(IntEnum):
+class PatchStatistic(IntEnum):
     """Numbers of a patch in one view."""
 
     MEAN = 0  # mean under the outer Gaussian
@@ -50,7 +50,7 @@ class Patches(NamedTuple):
 
     x: FloatArray  # place in the frame, -1 at the left and 1 at the right edge
     y: FloatArray  # -1 at the top and 1 at the bottom
-    left: FloatArray  # (patches, 4), columns of `Measure`
+    left: FloatArray  # (patches, 4), columns of `PatchStatistic`
     right: FloatArray
     fine: FloatArray  # (patches, 3, lags): mean products left left, right right, left right
 
@@ -84,7 +84,7 @@ def matched_patches(
     """
     places = _places(depth_m, optics, field)
     count = places.row.size
-    measures = np.empty((count, 2, len(Measure)))
+    measures = np.empty((count, 2, len(PatchStatistic)))
     fine = np.empty((count, 3, len(LAGS)))
     run_over_rows(
         _measure,

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from d3s.estimate.diagnosis.light import Comparison
-from d3s.estimate.diagnosis.measure import Diagnosis, Found
+from d3s.estimate.diagnosis.findings import Diagnosis, Found
+from d3s.estimate.diagnosis.light import ViewDifferences
 from d3s.estimate.drift_watch import edge_disparities
 from d3s.rig import Optics, Stereo
 
@@ -203,7 +203,7 @@ def _of_range(diagnosis: Diagnosis, found: Found, optics: Optics) -> Words:
     }
 
 
-def _of_rows(comparison: Comparison, remedy: str) -> Words:
+def _of_rows(comparison: ViewDifferences, remedy: str) -> Words:
     """Rows that disagree where depth was found: in the middle, or towards an edge."""
     terms = comparison.rows_px, comparison.rows_x_px, comparison.rows_y_px
     if not any(one.exceeds(_ROWS_PX, _SIGMAS) for one in terms):
@@ -213,7 +213,7 @@ def _of_rows(comparison: Comparison, remedy: str) -> Words:
     return {Cause.ROWS: _rows(middle - reach, middle + reach, remedy)}
 
 
-def _of_drift(comparison: Comparison, diagnosis: Diagnosis) -> Words:
+def _of_drift(comparison: ViewDifferences, diagnosis: Diagnosis) -> Words:
     """Rows of a camera with lenses by which disparity is wrong, more than sigma holds."""
     held_px = diagnosis.held_px
     if held_px is None:
@@ -267,7 +267,7 @@ def _rows(low_px: float, high_px: float, remedy: str) -> str:
     return f"{amount}. {remedy}"
 
 
-def _of_light(comparison: Comparison) -> Words:
+def _of_light(comparison: ViewDifferences) -> Words:
     """Contrast that differs between the views: everywhere, over the frame, or with brightness."""
     words: Words = {}
     gain, tone = comparison.gain, comparison.tone

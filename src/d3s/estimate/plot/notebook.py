@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate import DepthMap
-from d3s.estimate.plot.flags import FLAG_COLOURS
+from d3s.estimate.plot.flag_colours import FLAG_COLOURS
 from d3s.estimate.plot.panels import NO_VALUE_COLOUR
 from d3s.estimate.plot.preview import plain_preview, scale_m
 from d3s.estimate.summary import flag_name, headline, percent, reasons

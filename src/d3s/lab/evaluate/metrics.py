@@ -186,7 +186,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trust:
+class UncertaintyFigures:
     """Trust in the sigma and the confidence of a depth map, over some pixels."""
 
     sigma_ause_m: float
@@ -197,14 +197,14 @@ class Trust:
     coverage_3: float  # share of the errors below 3 sigma; 0.997 for Gaussian errors
 
 
-def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Trust:
+def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> UncertaintyFigures:
     """Measure the trust in a depth map."""
     part = truth if region is None else replace(truth, judged=truth.judged & region)
     sigma, confidence = (
         rank(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
     )
     two, three = coverage(depth_map, part, (2.0, 3.0))
-    return Trust(
+    return UncertaintyFigures(
         sigma_ause_m=sigma.ause_m,
         sigma_gain=sigma.gain,
         confidence_ause_m=confidence.ause_m,

@@ -213,7 +213,7 @@ class SceneSweep(TwinSweep):
         return make_trial(scene, rig, self, self.shape, (self.seed, number), key)
 
 
-class Outcome(NamedTuple):
+class TimedDepth(NamedTuple):
     """Depth map of one contender, and its cost."""
 
     depth_map: DepthMap
@@ -230,12 +230,12 @@ class Trial:
     rig: Rig
     key: Mapping[str, Any]
 
-    def run(self, contenders: Sequence[Contender]) -> dict[str, Outcome]:
+    def run(self, contenders: Sequence[Contender]) -> dict[str, TimedDepth]:
         """Depth map and time of each contender, by name."""
         return {one.name: run_contender(one, self.left, self.right, self.rig) for one in contenders}
 
     def duel_rows(
-        self, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]
+        self, contenders: Sequence[Contender], outcomes: Mapping[str, TimedDepth]
     ) -> list[dict[str, Any]]:
         """Rows of each contender against each rival, on the pixels that both retained."""
         pairs = [
@@ -255,12 +255,12 @@ class Trial:
         ]
 
 
-def run_contender(contender: Contender, left: Image, right: Image, rig: Rig) -> Outcome:
+def run_contender(contender: Contender, left: Image, right: Image, rig: Rig) -> TimedDepth:
     """Depth map and time of a contender on a pair; compiling it is not in the time."""
     _warm_up(contender.method)
     started = time.process_time()
     depth_map = contender.estimate(left, right, rig)
-    return Outcome(depth_map, time.process_time() - started)
+    return TimedDepth(depth_map, time.process_time() - started)
 
 
 @cache

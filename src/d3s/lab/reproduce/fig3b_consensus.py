@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
-from d3s.estimate.consensus.plan import candidates_m
+from d3s.estimate.consensus.consensus_plan import candidates_m
 from d3s.lab.evaluate.cameras import TunedTwin, plane_views
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table

@@ -60,7 +60,7 @@ COLUMNS = (
 """Columns of a measurement."""
 
 
-class Line(NamedTuple):
+class AccuracyCurve(NamedTuple):
     """One method at one threshold over all depths; means over the planes of a depth."""
 
     method: str
@@ -144,12 +144,12 @@ def parameters(context: Context) -> list[dict[str, Any]]:
     ]
 
 
-def lines_of(measured: SweepTable) -> list[Line]:
+def lines_of(measured: SweepTable) -> list[AccuracyCurve]:
     """Return a line for each method and threshold, in order of first appearance."""
     return [_line(rows) for rows in measured.groups("method", "threshold")]
 
 
-def by_range(lines: Sequence[Line]) -> list[Line]:
+def by_range(lines: Sequence[AccuracyCurve]) -> list[AccuracyCurve]:
     """Lines sorted by range, the longest first; ties by the least error."""
     return sorted(lines, key=lambda one: (-length_m(one.range_m), one.over(one.range_m)[0]))
 
@@ -164,9 +164,9 @@ def ends_text(range_m: tuple[float, float] | None) -> str:
     return f"{range_m[0]:.2f} to {range_m[1]:.2f} m" if range_m else "no range"
 
 
-def _line(rows: SweepTable) -> Line:
+def _line(rows: SweepTable) -> AccuracyCurve:
     at = rows.by_depth()
-    return Line(
+    return AccuracyCurve(
         rows[0]["method"],
         rows[0]["threshold"],
         np.array([planes[0]["depth_m"] for planes in at]),
@@ -234,7 +234,7 @@ def make_accuracy(context: Context) -> Result:
     )
 
 
-def _thresholds_figure(lines: Sequence[Line]) -> "Figure":
+def _thresholds_figure(lines: Sequence[AccuracyCurve]) -> "Figure":
     drawn = [one for one in lines if one.threshold in _DRAWN]
     curves = [
         Curve(
@@ -256,13 +256,13 @@ def _thresholds_figure(lines: Sequence[Line]) -> "Figure":
     )
 
 
-def curves_of(lines: Sequence[Line]) -> list[Curve]:
+def curves_of(lines: Sequence[AccuracyCurve]) -> list[Curve]:
     """Error of each line over depth, in the style of its method."""
     styles = styles_of(one.method for one in lines)
     return [Curve(one.method, one.depth_m, one.mae_m, styles[one.method]) for one in lines]
 
 
-def reaches_of(lines: Sequence[Line]) -> list[Reach]:
+def reaches_of(lines: Sequence[AccuracyCurve]) -> list[Reach]:
     """Working ranges, the longest first; the paper's own before all others."""
     styles = styles_of(one.method for one in lines)
     rest = [
@@ -314,7 +314,7 @@ def _methods_caption(context: Context) -> str:
     )
 
 
-def depth_rows(line: Line) -> list[dict[str, Cell]]:
+def depth_rows(line: AccuracyCurve) -> list[dict[str, Cell]]:
     """Rows of a table with the errors of a line at each depth."""
     return [
         {
@@ -331,7 +331,7 @@ def depth_rows(line: Line) -> list[dict[str, Cell]]:
     ]
 
 
-def _range_row(line: Line) -> dict[str, Cell]:
+def _range_row(line: AccuracyCurve) -> dict[str, Cell]:
     nearest_m, farthest_m = line.range_m or (None, None)
     strict_nearest_m, strict_farthest_m = line.strict_range_m or (None, None)
     mae_m, share = line.over(line.range_m)
@@ -353,11 +353,11 @@ def _range_row(line: Line) -> dict[str, Cell]:
 _TWIN = "The prototype with CUReT textures against its twin with ours"
 
 
-def _at(lines: Sequence[Line], threshold: float) -> Line:
+def _at(lines: Sequence[AccuracyCurve], threshold: float) -> AccuracyCurve:
     return next(one for one in lines if one.threshold == threshold)
 
 
-def _range_comparison(lines: Sequence[Line]) -> Comparison:
+def _range_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
     found = _at(lines, ACCURACY_THRESHOLD)
     range_m = found.range_m or (np.inf, -np.inf)
     return Comparison(
@@ -372,7 +372,7 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
     )
 
 
-def _error_comparison(lines: Sequence[Line]) -> Comparison:
+def _error_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
     line = _at(lines, ACCURACY_THRESHOLD)
     mae_m, share = line.over(PRINTED_RANGE_M)
     largest_m = line.largest_m(PRINTED_RANGE_M)
@@ -387,7 +387,7 @@ def _error_comparison(lines: Sequence[Line]) -> Comparison:
     )
 
 
-def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Comparison]:
+def _threshold_comparisons(lines: Sequence[AccuracyCurve], *, is_quick: bool) -> list[Comparison]:
     """Compare thresholds; the depths of a quick run are too far apart to judge."""
     coarse = " Depths of a quick run are too far apart to say whether they agree." * is_quick
     every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, ACCURACY_THRESHOLD))
@@ -420,13 +420,13 @@ def _threshold_comparisons(lines: Sequence[Line], *, is_quick: bool) -> list[Com
     ]
 
 
-def _change(before: Line, after: Line) -> tuple[float, float]:
+def _change(before: AccuracyCurve, after: AccuracyCurve) -> tuple[float, float]:
     """Difference in length of the ranges, in metres, and share of the pixels that are left."""
     longer_m = length_m(after.range_m) - length_m(before.range_m)
     return longer_m, float(after.share.mean() / before.share.mean())
 
 
-def _changed(before: Line, after: Line) -> str:
+def _changed(before: AccuracyCurve, after: AccuracyCurve) -> str:
     shares = [100 * float(one.share.mean()) for one in (before, after)]
     return (
         f"{ends_text(before.range_m)} becomes {ends_text(after.range_m)}; "
@@ -434,7 +434,7 @@ def _changed(before: Line, after: Line) -> str:
     )
 
 
-def _rival_comparisons(methods: Sequence[Line]) -> list[Comparison]:
+def _rival_comparisons(methods: Sequence[AccuracyCurve]) -> list[Comparison]:
     consensus = next(one for one in methods if one.method == TUNED.name)
     own_m, own_mae_m = length_m(consensus.range_m), consensus.over(PRINTED_RANGE_M)[0]
     rows = []
@@ -457,7 +457,7 @@ def _rival_comparisons(methods: Sequence[Line]) -> list[Comparison]:
     return rows
 
 
-def _printed_comparison(methods: Sequence[Line]) -> Comparison:
+def _printed_comparison(methods: Sequence[AccuracyCurve]) -> Comparison:
     line = next(one for one in methods if one.method == PRINTED.name)
     printed_m = float(OWN.printed_farthest_m or 0)
     return Comparison(
@@ -470,7 +470,7 @@ def _printed_comparison(methods: Sequence[Line]) -> Comparison:
     )
 
 
-def _remarks(methods: Sequence[Line]) -> list[str]:
+def _remarks(methods: Sequence[AccuracyCurve]) -> list[str]:
     text = "; ".join(f"{one.method}, {ends_text(one.range_m)}" for one in by_range(methods))
     leaders = "; ".join(f"{words} {_leader(methods, ends)}" for words, ends in _PARTS.items())
     return [
@@ -481,7 +481,7 @@ def _remarks(methods: Sequence[Line]) -> list[str]:
     ]
 
 
-def _about_rivals(methods: Sequence[Line]) -> str:
+def _about_rivals(methods: Sequence[AccuracyCurve]) -> str:
     """Remark on the rivals that are better than the consensus."""
     consensus = next(one for one in methods if one.method == TUNED.name)
     own_m = consensus.over(PRINTED_RANGE_M)[0]
@@ -500,7 +500,7 @@ def _about_rivals(methods: Sequence[Line]) -> str:
     )
 
 
-def _leader(methods: Sequence[Line], ends_m: tuple[float, float]) -> str:
+def _leader(methods: Sequence[AccuracyCurve], ends_m: tuple[float, float]) -> str:
     """Method with the least error between two depths, as text."""
     errors_m = {one.method: one.over(ends_m)[0] for one in methods}
     known = {name: error_m for name, error_m in errors_m.items() if np.isfinite(error_m)}

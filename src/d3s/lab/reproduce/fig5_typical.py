@@ -14,7 +14,7 @@ from d3s.lab.reproduce.fig5_accuracy import (
     COLUMNS,
     PAPER_RIVALS,
     QUICK_TEXTURES,
-    Line,
+    AccuracyCurve,
     by_range,
     curves_of,
     depth_rows,
@@ -117,11 +117,11 @@ def _measure(context: Context, lens: Lens) -> SweepTable:
     return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
 
 
-def _line(lines: Sequence[Line], name: str) -> Line:
+def _line(lines: Sequence[AccuracyCurve], name: str) -> AccuracyCurve:
     return next(one for one in lines if one.method == name)
 
 
-def _lens_rows(lines: Mapping[Lens, Sequence[Line]]) -> list[dict[str, Cell]]:
+def _lens_rows(lines: Mapping[Lens, Sequence[AccuracyCurve]]) -> list[dict[str, Cell]]:
     """Rows of all methods, the longest range with typical lenses first."""
     rows = []
     for one in by_range(lines["typical"]):
@@ -150,7 +150,7 @@ def _caption(context: Context) -> str:
     )
 
 
-def _range_comparison(lines: Sequence[Line]) -> Comparison:
+def _range_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
     found = _line(lines, TUNED.name)
     return Comparison(
         what=f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} with typical lenses "
@@ -162,7 +162,7 @@ def _range_comparison(lines: Sequence[Line]) -> Comparison:
     )
 
 
-def _rival_comparison(rival: Line, lines: Sequence[Line]) -> Comparison:
+def _rival_comparison(rival: AccuracyCurve, lines: Sequence[AccuracyCurve]) -> Comparison:
     consensus = _line(lines, TUNED.name)
     mae_m, share = rival.over(PRINTED_RANGE_M)
     return Comparison(
@@ -176,14 +176,14 @@ def _rival_comparison(rival: Line, lines: Sequence[Line]) -> Comparison:
     )
 
 
-def _is_behind(rival: Line, consensus: Line) -> bool:
+def _is_behind(rival: AccuracyCurve, consensus: AccuracyCurve) -> bool:
     """Whether a method has a larger error over the paper's range, and a shorter range."""
     mae_m, own_m = rival.over(PRINTED_RANGE_M)[0], consensus.over(PRINTED_RANGE_M)[0]
     is_shorter = length_m(rival.range_m) < length_m(consensus.range_m)
     return bool((np.isnan(mae_m) or mae_m > own_m) and is_shorter)
 
 
-def _order_comparison(lines: Sequence[Line]) -> Comparison:
+def _order_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
     consensus = _line(lines, TUNED.name)
     own_m = consensus.over(_FAR_M)[0]
     ratios = {name: _line(lines, name).over(_FAR_M)[0] / own_m for name in PAPER_RIVALS}
@@ -198,7 +198,7 @@ def _order_comparison(lines: Sequence[Line]) -> Comparison:
     )
 
 
-def _remarks(lines: Mapping[Lens, Sequence[Line]]) -> list[str]:
+def _remarks(lines: Mapping[Lens, Sequence[AccuracyCurve]]) -> list[str]:
     consensus = _line(lines["typical"], TUNED.name)
     ahead = [
         name for name in PAPER_RIVALS if not _is_behind(_line(lines["typical"], name), consensus)

@@ -84,7 +84,7 @@ def find_items(
 _MARK = "reproduction.json"  # marks a folder that may be written to
 
 
-class Outcome(NamedTuple):
+class ItemOutcome(NamedTuple):
     """Outcome of an item: made now, kept from before, or failed, with the reason."""
 
     item: Item
@@ -111,7 +111,7 @@ def reproduce(
     overwrite: bool = False,
     watcher: Watcher | None = None,
     items: Sequence[Item] = ITEMS,
-) -> tuple[Outcome, ...]:
+) -> tuple[ItemOutcome, ...]:
     """Make items and the page over them; an item that fails does not stop the others.
 
     Parameters
@@ -148,11 +148,11 @@ def reproduce(
     place_of(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)
-    outcomes: list[Outcome] = []
+    outcomes: list[ItemOutcome] = []
     for number, item in enumerate(chosen, start=1):
         is_quick = quick and item.has_quick
         if not overwrite and _is_kept(item, root, is_quick, seed):
-            outcomes.append(Outcome(item, "kept"))
+            outcomes.append(ItemOutcome(item, "kept"))
             continue
         context = Context(
             folder=root / item.name / "work",
@@ -185,7 +185,7 @@ def _take(root: Path, *, overwrite: bool) -> None:
     write_text(root / _MARK, json.dumps({"made_by": "d3s reproduce"}) + "\n", overwrite=True)
 
 
-def _made(item: Item, root: Path, context: Context) -> Outcome:
+def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     folder = root / item.name
     make_folder(folder)
     try:
@@ -197,8 +197,8 @@ def _made(item: Item, root: Path, context: Context) -> Outcome:
     except Exception as error:  # noqa: BLE001 - no error may stop the others
         words = str(error) if isinstance(error, D3SError) else f"{type(error).__name__}: {error}"
         write_text(folder / ERROR, traceback.format_exc(), overwrite=True)
-        return Outcome(item, "failed", f"{words} (where: {folder / ERROR})")
-    return Outcome(item, "made")
+        return ItemOutcome(item, "failed", f"{words} (where: {folder / ERROR})")
+    return ItemOutcome(item, "made")
 
 
 def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from d3s.calibrate.calibration_report import Report
 from d3s.calibrate.geometry import Geometry
-from d3s.calibrate.report import Report
 from d3s.calibrate.verdict import NOTE_ON_MEASURES, RULES
 from d3s.lab.view import calibration_plots as plots
 from d3s.lab.view.page import (

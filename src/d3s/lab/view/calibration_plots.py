@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.calibrate.baselines import ChosenBaselines
+from d3s.calibrate.calibration_report import Report, RowsLeft
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.matches import PairMatches
-from d3s.calibrate.noise import Noise
-from d3s.calibrate.report import Report, RowsLeft
+from d3s.calibrate.sensor_noise import Noise
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import RULES
@@ -279,7 +279,7 @@ _LONGEST = 0.25  # arrow, of the half width of a view
 _HALF_SIZE = (0.5, 1.0)  # of a view as that of the paper, with its half width as the radius
 
 
-class Panel(NamedTuple):
+class FieldMap(NamedTuple):
     """One map of a figure, over the field."""
 
     title: str
@@ -287,7 +287,7 @@ class Panel(NamedTuple):
     ninths: FloatArray | None = None  # (3, 3), written into the map
 
 
-class Scale(NamedTuple):
+class MapColours(NamedTuple):
     """Colours of the maps of a figure."""
 
     label: str  # with the unit
@@ -330,30 +330,30 @@ def plot_residuals(geometry: Geometry, left: FieldResiduals | None) -> "Figure":
 def plot_residual_maps(left: FieldResiduals) -> "Figure":
     """Residual disparity over the field, of the nearest and of the farthest frames."""
     panels = [
-        Panel(
+        FieldMap(
             title, mean_of_known(left.residual_px[some], 0), mean_of_known(left.ninths_px[some], 0)
         )
         for title, some in _near_and_far(left.depths_m)
     ]
     reach = _reach(panels, RULES["field_disparity_rms_px"].good)
-    return _draw_maps(left.x, left.y, panels, Scale("residual disparity (px)", -reach, reach))
+    return _draw_maps(left.x, left.y, panels, MapColours("residual disparity (px)", -reach, reach))
 
 
 def plot_rows_maps(left: FieldResiduals) -> "Figure":
     """Vertical disparity over the field, of the nearest and of the farthest frames."""
     panels = [
-        Panel(title, mean_of_known(left.rows_px[some], 0))
+        FieldMap(title, mean_of_known(left.rows_px[some], 0))
         for title, some in _near_and_far(left.depths_m)
     ]
     reach = _reach(panels, RULES["vertical_rms_px"].good)
-    return _draw_maps(left.x, left.y, panels, Scale("vertical disparity (px)", -reach, reach))
+    return _draw_maps(left.x, left.y, panels, MapColours("vertical disparity (px)", -reach, reach))
 
 
 def plot_light_left(left: FieldResiduals) -> "Figure":
     """Light of the left over the right view after correction, over the field."""
-    panel = Panel("left over right, corrected", 100 * (left.light_ratio - 1))
+    panel = FieldMap("left over right, corrected", 100 * (left.light_ratio - 1))
     reach = _reach([panel], 100 * RULES["light_ratio_rms"].good)
-    scale = Scale("too bright in the left view (%)", -reach, reach, "PuOr_r")
+    scale = MapColours("too bright in the left view (%)", -reach, reach, "PuOr_r")
     return _draw_maps(left.x, left.y, [panel], scale)
 
 
@@ -361,12 +361,12 @@ def plot_light(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
     """Light of both views over the field, relative to the axis of the left one."""
     x, y = _places(half_size, _PLACES)
     panels = [
-        Panel(f"{name} view", 100 * maps.illumination(camera, x, y))
+        FieldMap(f"{name} view", 100 * maps.illumination(camera, x, y))
         for camera, name in enumerate(_SIDES)
     ]
     low = min(float(panel.values.min()) for panel in panels)
     high = max(float(panel.values.max()) for panel in panels)
-    scale = Scale("light (%)", min(low, 99.0), max(high, low + 1), "viridis")
+    scale = MapColours("light (%)", min(low, 99.0), max(high, low + 1), "viridis")
     return _draw_maps(x, y, panels, scale)
 
 
@@ -376,9 +376,9 @@ def plot_distortion(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
     panels = []
     for camera, name in enumerate(_SIDES):
         step = maps.field_radius_px * (maps.distorted(camera, x, y) - np.stack([x, y]))
-        panels.append(Panel(f"{name} view", np.hypot(*step)))
+        panels.append(FieldMap(f"{name} view", np.hypot(*step)))
     high = max(1.0, *(float(panel.values.max()) for panel in panels))
-    figure = _draw_maps(x, y, panels, Scale("displacement (px)", 0, high, "Blues"))
+    figure = _draw_maps(x, y, panels, MapColours("displacement (px)", 0, high, "Blues"))
     x, y = _places((0.9 * half_size[0], 0.9 * half_size[1]), _FIELD_ARROWS)
     steps = [maps.distorted(camera, x, y) - np.stack([x, y]) for camera in range(len(_SIDES))]
     longest = max(float(np.hypot(*step).max()) for step in steps)
@@ -397,9 +397,9 @@ def plot_focus(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
     panels = []
     for camera, name in enumerate(_SIDES):
         along_x, _, along_y = maps.focus_dpt(camera, x, y)
-        panels += [Panel(f"{name}, along rows", along_x), Panel(f"{name}, columns", along_y)]
+        panels += [FieldMap(f"{name}, along rows", along_x), FieldMap(f"{name}, columns", along_y)]
     reach = _reach(panels, 0.1)
-    return _draw_maps(x, y, panels, Scale("focus nearer (dpt)", -reach, reach, "PRGn"), cols=2)
+    return _draw_maps(x, y, panels, MapColours("focus nearer (dpt)", -reach, reach, "PRGn"), cols=2)
 
 
 def half_size_of(report: Report) -> tuple[float, float]:
@@ -423,7 +423,7 @@ def _near_and_far(depths_m: FloatArray) -> list[tuple[str, NDArray[np.intp]]]:
     return list(zip(titles, parts, strict=True))
 
 
-def _reach(panels: Sequence[Panel], least: float) -> float:
+def _reach(panels: Sequence[FieldMap], least: float) -> float:
     """Ends of a scale around zero: all values but a few outliers, and the limit of a measure."""
     values = np.abs(np.concatenate([panel.values.ravel() for panel in panels]))
     known = values[np.isfinite(values)]
@@ -442,7 +442,7 @@ def _places(
 
 
 def _draw_maps(
-    x: FloatArray, y: FloatArray, panels: Sequence[Panel], scale: Scale, cols: int = 1
+    x: FloatArray, y: FloatArray, panels: Sequence[FieldMap], scale: MapColours, cols: int = 1
 ) -> "Figure":
     """Maps below each other, or in columns, with one scale of colours."""
     rows = len(panels) // cols

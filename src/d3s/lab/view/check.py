@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d3s.check.quantities import KINDS, Quantity
-from d3s.check.report import CheckReport, Entry
+from d3s.check.check_report import CheckReport, Entry
+from d3s.check.drift_quantities import KINDS, Quantity
 from d3s.lab.view.page import (
     figure_block,
     grid,

@@ -7,7 +7,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
-from d3s.estimate.plot.flags import scale_end, show_flags
+from d3s.estimate.plot.flag_colours import scale_end, show_flags
 from d3s.estimate.plot.panels import (
     Values,
     add_bar,

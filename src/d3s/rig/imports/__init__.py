@@ -1,10 +1,4 @@
-"""Calibrations of stereo cameras in the files of other programs, as rigs.
-
-source   text of a file, its values by name, and numbers, matrices and cameras among them
-pair     two cameras as a rig, with its rectification if they need one
-opencv   files that a program saved with OpenCV
-formats  files of Kalibr, ROS, OAK and RealSense
-"""
+"""Calibrations of stereo cameras in the files of other programs, as rigs."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from d3s.errors import D3SError, InputError, RigError
-from d3s.rig.imports.formats import (
+from d3s.rig.imports.camera_formats import (
     is_kalibr,
     is_oak,
     is_realsense,
@@ -22,9 +16,9 @@ from d3s.rig.imports.formats import (
     read_realsense,
     read_ros,
 )
-from d3s.rig.imports.opencv import is_opencv, read_opencv
+from d3s.rig.imports.opencv_files import is_opencv, read_opencv
 from d3s.rig.imports.pair import CameraPair, rig_of
-from d3s.rig.imports.source import Source, read_source, unknown
+from d3s.rig.imports.source import CalibrationFile, read_source, unknown
 from d3s.rig.rig import Rig
 from d3s.rig.stereo_calibration import read_stereo_calibration
 
@@ -51,13 +45,7 @@ def read_rig(
     shape: tuple[int, int] | None = None,
     fisheye: bool = False,
 ) -> ImportedRig:
-    """Read calibration files, or a rig file; behind `Rig.from_file`.
-
-    Parameters
-    ----------
-    paths, rectified, swap, unit_m, shape, fisheye
-        As for `Rig.from_file`, which also has the exceptions.
-    """
+    """Read calibration files, or a rig file; `Rig.from_file` has the parameters and exceptions."""
     if not paths:
         raise InputError("there is no file to read a camera from. Name a calibration file.")
     if unit_m is not None and not _UNITS_M[0] <= unit_m <= _UNITS_M[1]:
@@ -83,7 +71,7 @@ def read_rig(
 
 
 def _pair(
-    sources: Sequence[Source], *, shape: tuple[int, int] | None, fisheye: bool, swap: bool
+    sources: Sequence[CalibrationFile], *, shape: tuple[int, int] | None, fisheye: bool, swap: bool
 ) -> tuple[CameraPair, str]:
     """Cameras of the files, and the name of their format."""
     first = sources[0]
@@ -115,7 +103,9 @@ def _rig_file(paths: Sequence[str | os.PathLike[str]]) -> ImportedRig:
     return ImportedRig(rig=Rig.load(paths[0]), format="rig file")
 
 
-def _of_lines(source: Source, files: int, *, swap: bool, unit_m: float | None) -> ImportedRig:
+def _of_lines(
+    source: CalibrationFile, files: int, *, swap: bool, unit_m: float | None
+) -> ImportedRig:
     if files > 1:
         raise source.error("has both views of a data set. Give this file alone.")
     if swap or unit_m is not None:

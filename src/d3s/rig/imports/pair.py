@@ -8,7 +8,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.rig.rig import Rig
-from d3s.rig.stereo import LONG_BASELINE_M, RawCamera, Stereo, long_baseline
+from d3s.rig.stereo_camera import LONG_BASELINE_M, RawCamera, Stereo, long_baseline
 from d3s.types import FloatArray
 
 _SAME_PX = 0.01  # rows by which views may differ that count as rectified

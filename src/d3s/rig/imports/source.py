@@ -13,7 +13,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.record import short_repr
-from d3s.rig.stereo import RawCamera
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 _LARGEST_FILE = 1_000_000  # bytes; calibration files have a few thousand
@@ -27,7 +27,7 @@ _KNOWN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class CalibrationFile:
     """Values of a calibration file by name; matrices of OpenCV are tables of rows, cols and data.
 
     There are none if the file has lines `name=value` or `name: value`, which
@@ -42,12 +42,12 @@ class Source:
         return InputError(f"{self.path}: {words}")
 
 
-def read_source(path: str | os.PathLike[str]) -> Source:
+def read_source(path: str | os.PathLike[str]) -> CalibrationFile:
     """Read a calibration file of any kind but a rig file."""
     where = Path(os.fsdecode(path))
     text = _text(where)
     if _LINES.search(text):
-        return Source(path=where, values=None)
+        return CalibrationFile(path=where, values=None)
     try:
         values = _parsed(text)
     except (ValueError, RecursionError) as error:
@@ -55,10 +55,10 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         raise InputError(f"{where} cannot be read as a calibration file: {words}.") from error
     if not isinstance(values, dict) or not values:
         raise InputError(f"{where} is no calibration file: it has no values by name. {_KNOWN}")
-    return Source(path=where, values=values)
+    return CalibrationFile(path=where, values=values)
 
 
-def unknown(source: Source) -> InputError:
+def unknown(source: CalibrationFile) -> InputError:
     """Error for a file whose values are of no known format."""
     names = ", ".join(map(str, list(source.values or ())[:8]))
     return source.error(
@@ -158,7 +158,7 @@ def first_of(values: Mapping[str, Any], names: Iterable[str]) -> Any:
     return next((values[name] for name in names if name in values), None)
 
 
-def matrix(source: Source, name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
+def matrix(source: CalibrationFile, name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
     """Matrix of a shape, row by row.
 
     `name` is for the error; `value` is None if the file does not have it; `shape` has rows and
@@ -174,7 +174,7 @@ def matrix(source: Source, name: str, value: Any, shape: tuple[int, ...]) -> Flo
 
 
 def raw_camera(
-    source: Source,
+    source: CalibrationFile,
     name: str,
     camera_matrix: FloatArray,
     *,
@@ -208,7 +208,7 @@ def raw_camera(
     )
 
 
-def picture_size(source: Source, values: Sequence[Any]) -> tuple[int, int]:
+def picture_size(source: CalibrationFile, values: Sequence[Any]) -> tuple[int, int]:
     """Width and height of the pictures, whole numbers from 1 on."""
     found = numbers(list(values))
     if found is None or len(found) != 2 or any(one < 1 or one != int(one) for one in found):

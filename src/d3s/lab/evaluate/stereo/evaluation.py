@@ -13,7 +13,7 @@ from d3s.lab.evaluate.contender import Contender, as_contenders
 from d3s.lab.evaluate.evaluation import Methods, Rows, contenders_of, join_rows, write_texts
 from d3s.lab.evaluate.stereo.measures import (
     CAP_PX,
-    Matches,
+    DisparityResult,
     curve_rows,
     level_trust,
     matches_of,
@@ -27,7 +27,7 @@ from d3s.lab.evaluate.stereo.scene import (
     WEAK_BELOW,
     WEAK_WINDOW_PX,
     FoundScenes,
-    Light,
+    LightChange,
     SceneFiles,
     StereoScene,
     find_scenes,
@@ -50,7 +50,7 @@ class StereoResults:
 
     found: FoundScenes  # and those that were left out
     contenders: tuple[Contender, ...]  # with the options for stereo data sets
-    lights: tuple[Light, ...]  # changes of the right view; the first changes nothing
+    lights: tuple[LightChange, ...]  # changes of the right view; the first changes nothing
     disparities: int | None  # that were searched; None for those of the calibration files
     with_occluded: bool  # whether occluded pixels are judged as well
     rows: SweepTable  # for each `scene`, `light`, `region` and `method`: fields of `StereoScore`
@@ -65,7 +65,7 @@ def evaluate_stereo(
     folder: str | os.PathLike[str],
     methods: Methods = STEREO_METHODS,
     *,
-    lights: Sequence[str | Light] = (),
+    lights: Sequence[str | LightChange] = (),
     disparities: int | None = None,
     with_occluded: bool = False,
     workers: Workers = None,
@@ -138,10 +138,10 @@ def evaluate_stereo(
     )
 
 
-def checked_lights(lights: Sequence[str | Light]) -> tuple[Light, ...]:
+def checked_lights(lights: Sequence[str | LightChange]) -> tuple[LightChange, ...]:
     """Lights of all trials, each once; the first changes nothing."""
-    given = [one if isinstance(one, Light) else Light.parse(str(one)) for one in lights]
-    return tuple(dict.fromkeys([Light(), *given]))
+    given = [one if isinstance(one, LightChange) else LightChange.parse(str(one)) for one in lights]
+    return tuple(dict.fromkeys([LightChange(), *given]))
 
 
 def _check_disparities(disparities: int | None) -> None:
@@ -155,7 +155,7 @@ def _check_disparities(disparities: int | None) -> None:
 def stereo_tasks(
     found: FoundScenes,
     contenders: Sequence[Contender],
-    lights: Sequence[Light],
+    lights: Sequence[LightChange],
     disparities: int | None = None,
     *,
     with_occluded: bool = False,
@@ -182,7 +182,7 @@ def stereo_tasks(
 def _measure(job: Job) -> Rows:
     """Measure all contenders on one scene in one light."""
     scene = read_scene(SceneFiles.from_table(job["files"]), job["disparities"])
-    light = Light.parse(job["light"])
+    light = LightChange.parse(job["light"])
     right = light.apply(scene.right)
     regions = scene.regions(with_occluded=job["with_occluded"])
     key = {"scene": scene.name, "light": light.name}
@@ -208,7 +208,7 @@ def _measure(job: Job) -> Rows:
 
 def _matches(
     contender: Contender, scene: StereoScene, right: Image
-) -> tuple[Matches, Matches, float]:
+) -> tuple[DisparityResult, DisparityResult, float]:
     """Result with the own filter and with filters off, and the time of the former.
 
     A method of OpenCV has no confidence. Its pixels are ordered by the largest

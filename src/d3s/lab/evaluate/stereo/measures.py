@@ -32,7 +32,7 @@ _SIGMA_DIGITS = 5  # of sigma in px, where pixels are ordered by it
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Matches:
+class DisparityResult:
     """Result of one method in disparity; all arrays are (rows, cols), NaN where there is none."""
 
     disparity_px: FloatArray
@@ -45,7 +45,7 @@ class Matches:
         return np.isfinite(self.disparity_px)
 
 
-def matches_of(depth_map: DepthMap, trust: FloatArray | None = None) -> Matches:
+def matches_of(depth_map: DepthMap, trust: FloatArray | None = None) -> DisparityResult:
     """Disparity of a depth map and its sigma, which is sigma_Z f B / Z².
 
     The trust is the confidence of the depth map if left out.
@@ -53,7 +53,7 @@ def matches_of(depth_map: DepthMap, trust: FloatArray | None = None) -> Matches:
     optics = depth_map.rig.optics
     depth_m = depth_map.depth_m.astype(np.float64)
     px_per_m = optics.focal_length_px * optics.baseline_m / depth_m**2
-    return Matches(
+    return DisparityResult(
         disparity_px=optics.disparity_px(depth_m),
         sigma_px=depth_map.sigma_m * px_per_m,
         trust=depth_map.confidence.astype(np.float64) if trust is None else trust,
@@ -93,7 +93,9 @@ class StereoScore:
     sigma_at_80: float
 
 
-def stereo_score(own: Matches, full: Matches, truth_px: FloatArray, where: Mask) -> StereoScore:
+def stereo_score(
+    own: DisparityResult, full: DisparityResult, truth_px: FloatArray, where: Mask
+) -> StereoScore:
     """Compare the result of a method with the true disparity on some pixels."""
     kept, found = where & own.valid, where & full.valid
     error, all_errors = (
@@ -132,7 +134,7 @@ def stereo_score(own: Matches, full: Matches, truth_px: FloatArray, where: Mask)
     )
 
 
-def curve_rows(full: Matches, truth_px: FloatArray, where: Mask) -> list[dict[str, Any]]:
+def curve_rows(full: DisparityResult, truth_px: FloatArray, where: Mask) -> list[dict[str, Any]]:
     """Errors of the most trusted pixels over `SHARES`, in each of `ORDERS`."""
     found = where & full.valid
     errors = np.abs(full.disparity_px - truth_px)[found]
@@ -152,7 +154,7 @@ def curve_rows(full: Matches, truth_px: FloatArray, where: Mask) -> list[dict[st
     ]
 
 
-def _orders(result: Matches, where: Mask) -> dict[str, Any]:
+def _orders(result: DisparityResult, where: Mask) -> dict[str, Any]:
     """Indices of some pixels from the most to the least trusted, by confidence and by sigma.
 
     A constant sigma orders nothing: it has no indices.

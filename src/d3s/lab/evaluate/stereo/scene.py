@@ -296,7 +296,7 @@ AS_STORED = "as stored"
 
 
 @dataclass(frozen=True)
-class Light:
+class LightChange:
     """Change of the right view before it is matched; the default changes nothing.
 
     "gain" multiplies intensities by `value`, "gamma" raises them to the power `value`, and "ramp"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from d3s.check.quantities import Quantity, unknown
+from d3s.check.drift_quantities import Quantity, unknown
 from d3s.rig import Calibration
 from d3s.rig.bayer import GREEN, LuminanceNoise, luminance_noise, site_channels
 from d3s.rig.calibration import view_to_raw_places

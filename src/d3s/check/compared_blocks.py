@@ -32,7 +32,7 @@ _TERMS = 5
 _CLEAR_SHARE = 0.6  # of the squared second derivatives that must be texture and not noise
 
 
-class Blocks(NamedTuple):
+class ComparedBlocks(NamedTuple):
     """Compared blocks of a frame; arrays have one value per block, lengths in pixels."""
 
     x_px: FloatArray  # place in the left view, from its middle
@@ -51,7 +51,7 @@ class Blocks(NamedTuple):
         return self.x_px.size
 
 
-def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> Blocks:
+def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> ComparedBlocks:
     """Compare the blocks of a pair on which depth is known and without a step."""
     is_known = np.isfinite(depth_map.depth_m)
     depth_m = _filled(depth_map.depth_m, is_known)
@@ -75,7 +75,7 @@ def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> 
     light = [_means(weight * view)[is_good] / share for view in (seen, moved)]
     is_lit = np.minimum(light[0], light[1]) > 0
     ratio = np.log(np.where(is_lit, light[1], 1) / np.where(is_lit, light[0], 1))
-    found = Blocks(
+    found = ComparedBlocks(
         x_px=(across + 0.5) * _BLOCK_PX - cols / 2,
         y_px=(down + 0.5) * _BLOCK_PX - rows / 2,
         disparity_px=_means(weight * disparity)[is_good] / share,
@@ -86,7 +86,7 @@ def compare_blocks(left: Image, right: Image, depth_map: DepthMap, rig: Rig) -> 
         blur_px2=blurs,
         blur_sigma_px2=np.sqrt(blur_variances),
     )
-    return Blocks(*(part[is_lit] for part in found))
+    return ComparedBlocks(*(part[is_lit] for part in found))
 
 
 def _filled(depth_m: Image, is_known: Mask) -> FloatArray:

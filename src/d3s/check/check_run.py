@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.check.blocks import Blocks, compare_blocks
+from d3s.check.check_report import CheckReport, FrameSummary, Map
+from d3s.check.compared_blocks import ComparedBlocks, compare_blocks
 from d3s.check.drift import (
     MIDDLE_DPT,
     RULER_M,
-    Wall,
+    WallOffset,
     checked_distances,
     coarse_drift,
     measure_drift,
     measure_walls,
     wall_of,
 )
+from d3s.check.drift_quantities import KINDS, Quantity
 from d3s.check.mend import mended
-from d3s.check.quantities import KINDS, Quantity
-from d3s.check.report import CheckReport, FrameSummary, Map
-from d3s.check.sensor import find_spots, measure_noise
+from d3s.check.noise_and_spots import find_spots, measure_noise
 from d3s.errors import InputError
 from d3s.estimate.methods import estimate_quietly
 from d3s.frames import Frame
@@ -40,8 +40,8 @@ _IN_RIG = (*_IN_VIEWS, "turn_rad", "focus_dpt")
 class _Round(NamedTuple):
     """One measurement of all frames."""
 
-    blocks: list[Blocks]
-    walls: list[Wall | None]
+    blocks: list[ComparedBlocks]
+    walls: list[WallOffset | None]
     densities: list[float]
     shape: tuple[int, int]
 
@@ -212,7 +212,7 @@ def _report(
         )
     )
     parts = [np.concatenate(part) for part in zip(*first.blocks, strict=True)]
-    everywhere = Blocks(*parts)
+    everywhere = ComparedBlocks(*parts)
     turn = next((one.value for one in whole if one.name == "turn_rad"), 0.0)
     return CheckReport(
         rig=rig,
@@ -278,7 +278,7 @@ def _image(values: Any, name: str) -> Image:
 def mended_views(frame: Frame, rig: Rig, drift: Mapping[str, float]) -> tuple[Image, Image]:
     """Left and right view of a frame, as the mended rig would make them.
 
-    The drift has the names of `d3s.check.quantities.KINDS`; the rig is that before it was mended.
+    The drift has the names of `d3s.check.drift_quantities.KINDS`; the rig is as it was before.
     """
     if frame.views is None:
         own = None if rig.calibration is None else rig.calibration.bayer

@@ -8,7 +8,7 @@ the denominator if a and b were tuned without it.
 
 import numpy as np
 
-from d3s.estimate.consensus.prefilter import noise_passed, noise_variance
+from d3s.estimate.consensus.smoothing import noise_passed, noise_variance
 from d3s.rig import Calibration, Rig
 from d3s.types import FloatArray, Image
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import OptionsError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.consensus.prefilter import reach_px
+from d3s.estimate.consensus.smoothing import reach_px
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.stereo import alignment_shift_px
@@ -21,7 +21,7 @@ from d3s.types import FloatArray
 _SHARES_OF_BASELINE = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
 
 
-class Settings(NamedTuple):
+class RigDefaults(NamedTuple):
     """Options whose default depends on the rig."""
 
     candidates: int
@@ -29,24 +29,24 @@ class Settings(NamedTuple):
     prefilter_sigma_px: float
 
 
-_DEFAULTS = Settings(candidates=240, window_px=21, prefilter_sigma_px=1.0)
+_DEFAULTS = RigDefaults(candidates=240, window_px=21, prefilter_sigma_px=1.0)
 
 
-def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> Settings:
+def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> RigDefaults:
     """Settings from the options, else from the tuning of the rig, else the defaults."""
     settings = _DEFAULTS
     if calibration is not None:
         settings = settings._replace(**calibration.tuned)
-    given = {name: getattr(options, name) for name in Settings._fields}
+    given = {name: getattr(options, name) for name in RigDefaults._fields}
     return settings._replace(**{name: value for name, value in given.items() if value is not None})
 
 
-class Plan(NamedTuple):
+class ConsensusPlan(NamedTuple):
     """Candidates and virtual baselines to try, for views of one shape."""
 
     rig: Rig
     options: ConsensusOptions
-    settings: Settings
+    settings: RigDefaults
     candidates_m: FloatArray  # (candidates,), increasing
     steps_m: FloatArray  # (candidates,), distance between neighbouring candidates
     baselines_m: FloatArray  # (baselines,), virtual baselines
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     field: LensField | None  # lenses that differ from place to place
 
 
-def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Plan:
+def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> ConsensusPlan:
     """Plan the search of a pair.
 
     Parameters
@@ -88,7 +88,7 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Pl
     # Finite differences need one pixel beyond the window.
     reach = settings.window_px // 2 + 1 + reach_px(settings.prefilter_sigma_px)
     first, last = _cols_in_frame(shifts, reach, shape[1])
-    return Plan(
+    return ConsensusPlan(
         rig=rig,
         options=options,
         settings=settings,
@@ -136,7 +136,7 @@ def virtual_baselines_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
     return rig.optics.baseline_m * np.array(_SHARES_OF_BASELINE)
 
 
-def tried_mask(plan: Plan, cols: int) -> NDArray[np.bool_]:
+def tried_mask(plan: ConsensusPlan, cols: int) -> NDArray[np.bool_]:
     """Mask (candidates, cols): whether a candidate is tried in a column of the left view."""
     col = np.arange(cols)
     return (col >= plan.first_cols[:, np.newaxis]) & (col <= plan.last_cols[:, np.newaxis])

@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 
 from d3s.rig.imports.pair import CameraPair, Projections
-from d3s.rig.imports.source import Source, first_of, matrix, numbers, picture_size, raw_camera
-from d3s.rig.stereo import RawCamera
+from d3s.rig.imports.source import (
+    CalibrationFile,
+    first_of,
+    matrix,
+    numbers,
+    picture_size,
+    raw_camera,
+)
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 # Names without underscores and in lower case. Those of a camera are followed or led by its side.
@@ -27,7 +34,7 @@ _FISHEYE = "fisheye", "fisheyemodel", "isfisheye"
 _SIDES = ("1", "2"), ("l", "r"), ("left", "right"), ("0", "1")
 
 
-def is_opencv(source: Source) -> bool:
+def is_opencv(source: CalibrationFile) -> bool:
     """Whether a file has values of a camera, or of how two cameras stand."""
     values = _plain(source.values or {})
     names = {name for marks in _SIDES for mark in marks for name in _sided(_MATRIX, mark)}
@@ -36,7 +43,7 @@ def is_opencv(source: Source) -> bool:
 
 
 def read_opencv(
-    sources: Sequence[Source], *, shape: tuple[int, int] | None, fisheye: bool
+    sources: Sequence[CalibrationFile], *, shape: tuple[int, int] | None, fisheye: bool
 ) -> CameraPair:
     """Read the cameras of one file or of several.
 
@@ -120,7 +127,7 @@ def _mono(values: Mapping[str, Any]) -> Any:
 
 
 def _camera(
-    source: Source,
+    source: CalibrationFile,
     values: Mapping[str, Any],
     mark: str | None,
     shape: tuple[int, int] | None,
@@ -149,7 +156,7 @@ def _camera(
 
 
 def _size(
-    source: Source, values: Mapping[str, Any], shape: tuple[int, int] | None
+    source: CalibrationFile, values: Mapping[str, Any], shape: tuple[int, int] | None
 ) -> tuple[int, int]:
     if shape is not None:
         return shape[1], shape[0]
@@ -166,7 +173,7 @@ def _size(
 
 
 def _placement(
-    sources: Sequence[Source], values: Mapping[str, Any]
+    sources: Sequence[CalibrationFile], values: Mapping[str, Any]
 ) -> tuple[FloatArray, FloatArray]:
     """Rotation (3, 3) and translation (3,) from the left to the right camera."""
     import cv2
@@ -186,7 +193,7 @@ def _placement(
     return rotation, matrix(sources[-1], "T", shift, (3,))
 
 
-def _projections(source: Source, values: Mapping[str, Any]) -> Projections | None:
+def _projections(source: CalibrationFile, values: Mapping[str, Any]) -> Projections | None:
     """Rectification of the file; None if it has none, or not all of it."""
     found = [values.get(name) for name in ("r1", "r2", "p1", "p2")]
     if any(one is None for one in found):

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.candidates import default_depth_range_m
+from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.diagnosis.blocks import Blocks, match_blocks
 from d3s.estimate.diagnosis.grain import noise_grain
-from d3s.estimate.diagnosis.light import Comparison, Value, compare
+from d3s.estimate.diagnosis.light import Value, ViewDifferences, compare
 from d3s.estimate.diagnosis.patches import matched_patches
 from d3s.estimate.flags import Flag
-from d3s.estimate.images import CheckedPair
 from d3s.estimate.lens_field import lens_field
 from d3s.types import FloatArray
 
@@ -60,7 +60,7 @@ class Diagnosis(NamedTuple):
     uncertain: float  # share of the pixels with too little confidence
     constant: tuple[bool, bool]  # whether the left and the right view have a single value
     depth_range_m: tuple[float, float]
-    comparison: Comparison | None
+    comparison: ViewDifferences | None
     grain: Value | None
     found: Found | None
     shape: tuple[int, int] = (1, 1)  # rows and columns of a view

@@ -9,14 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
-from d3s.estimate.consensus.lenses import correction_grids
-from d3s.estimate.consensus.noise import LEAST_SHARE, removed_noise
-from d3s.estimate.consensus.plan import Plan, make_plan
-from d3s.estimate.consensus.prefilter import noise_variance, smoothed
-from d3s.estimate.consensus.result import SearchResult, as_depth_map
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan
+from d3s.estimate.consensus.denominator_noise import LEAST_SHARE, removed_noise
+from d3s.estimate.consensus.lens_corrections import correction_grids
+from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
+from d3s.estimate.consensus.smoothing import noise_variance, smoothed
 from d3s.estimate.depth_map import DepthMap
-from d3s.estimate.images import CheckedPair
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import ConsensusOptions
 from d3s.rig import Rig
@@ -97,8 +97,8 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
 
 
 def _search(
-    left: FloatArray, right: FloatArray, plan: Plan, noise: float, removed: float
-) -> SearchResult:
+    left: FloatArray, right: FloatArray, plan: ConsensusPlan, noise: float, removed: float
+) -> ChosenCandidates:
     """Search smoothed views.
 
     `noise` is the sum of the noise variances of both views, and `removed` that of their difference
@@ -124,10 +124,10 @@ def _search(
             plan.options.agreement_in == "depth and vergence",
             _grids(plan),
         )
-    return SearchResult(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
+    return ChosenCandidates(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
 
 
-def _grids(plan: Plan) -> kernels.Grids | None:
+def _grids(plan: ConsensusPlan) -> kernels.Grids | None:
     if plan.field is None:
         return None
     candidates = tuple(plan.candidates_m.tolist())
@@ -144,7 +144,7 @@ def _kept_grids(
     return grids
 
 
-def _sizes(shape: tuple[int, ...], plan: Plan) -> kernels.Sizes:
+def _sizes(shape: tuple[int, ...], plan: ConsensusPlan) -> kernels.Sizes:
     # Independent of the number of threads, on which the bytes of the result must not depend.
     return kernels.Sizes(
         window=plan.settings.window_px,
@@ -175,7 +175,7 @@ def _spline(right: FloatArray) -> Image:
     return np.pad(coefficients.astype(np.float32), padding, mode="reflect")
 
 
-def _trials(plan: Plan, noise: float, removed: float) -> kernels.Trials:
+def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials:
     # The shift of a depth outside of every frame may be too large for an integer.
     shifts = np.clip(plan.shifts_px, -1e9, 1e9)
     whole = np.ceil(shifts)

@@ -15,20 +15,27 @@ from typing import Any
 import numpy as np
 
 from d3s.rig.imports.pair import CameraPair, Projections
-from d3s.rig.imports.source import Source, first_of, matrix, numbers, picture_size, raw_camera
-from d3s.rig.stereo import RawCamera
+from d3s.rig.imports.source import (
+    CalibrationFile,
+    first_of,
+    matrix,
+    numbers,
+    picture_size,
+    raw_camera,
+)
+from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 _KALIBR_FISHEYE = {"radtan": False, "none": False, "equidistant": True, "equi": True}
 
 
-def is_kalibr(source: Source) -> bool:
+def is_kalibr(source: CalibrationFile) -> bool:
     """Whether a file is a camera chain of Kalibr."""
     camera = (source.values or {}).get("cam0")
     return isinstance(camera, Mapping) and "intrinsics" in camera
 
 
-def read_kalibr(source: Source) -> CameraPair:
+def read_kalibr(source: CalibrationFile) -> CameraPair:
     """Read cam0 and cam1 of a chain; lengths are metres."""
     values = source.values or {}
     tables = [values.get(name) for name in ("cam0", "cam1")]
@@ -49,7 +56,7 @@ def read_kalibr(source: Source) -> CameraPair:
     )
 
 
-def _kalibr_camera(source: Source, name: str, table: Mapping[str, Any]) -> RawCamera:
+def _kalibr_camera(source: CalibrationFile, name: str, table: Mapping[str, Any]) -> RawCamera:
     model = str(table.get("camera_model", "pinhole"))
     if model != "pinhole":
         raise source.error(
@@ -97,13 +104,13 @@ _ROS_FISHEYE = {
 }
 
 
-def is_ros(source: Source) -> bool:
+def is_ros(source: CalibrationFile) -> bool:
     """Whether a file is a CameraInfo."""
     values = source.values or {}
     return _ros_value(values, "P") is not None and _ros_value(values, "K") is not None
 
 
-def read_ros(sources: Sequence[Source]) -> CameraPair:
+def read_ros(sources: Sequence[CalibrationFile]) -> CameraPair:
     """Read the CameraInfo of the left and of the right camera; lengths are metres."""
     if len(sources) != 2:
         raise sources[0].error(
@@ -129,11 +136,11 @@ def _ros_value(values: Mapping[str, Any], name: str) -> Any:
     return first_of(values, _ROS_NAMES[name])
 
 
-def _ros_matrix(source: Source, name: str, shape: tuple[int, int]) -> FloatArray:
+def _ros_matrix(source: CalibrationFile, name: str, shape: tuple[int, int]) -> FloatArray:
     return matrix(source, _ROS_NAMES[name][0], _ros_value(source.values or {}, name), shape)
 
 
-def _ros_camera(source: Source) -> RawCamera:
+def _ros_camera(source: CalibrationFile) -> RawCamera:
     values = source.values or {}
     model = str(values.get("distortion_model") or "").lower()
     if model not in _ROS_FISHEYE:
@@ -171,18 +178,18 @@ _REALSENSE_FISHEYE = {
 _INVERSES = "inverse_brown_conrady", "modified_brown_conrady"
 
 
-def is_oak(source: Source) -> bool:
+def is_oak(source: CalibrationFile) -> bool:
     """Whether a file is the calibration of an OAK camera."""
     return "cameraData" in (source.values or {})
 
 
-def is_realsense(source: Source) -> bool:
+def is_realsense(source: CalibrationFile) -> bool:
     """Whether a file has the intrinsics of a RealSense camera."""
     left = first_of(source.values or {}, _LEFT)
     return isinstance(left, Mapping) and "fx" in left
 
 
-def read_oak(source: Source) -> CameraPair:
+def read_oak(source: CalibrationFile) -> CameraPair:
     """Read the stereo pair of an OAK camera."""
     values = source.values or {}
     try:
@@ -213,7 +220,7 @@ def read_oak(source: Source) -> CameraPair:
     )
 
 
-def _oak_camera(source: Source, table: Mapping[str, Any]) -> RawCamera:
+def _oak_camera(source: CalibrationFile, table: Mapping[str, Any]) -> RawCamera:
     model = table.get("cameraType", 0)
     if model not in _OAK_FISHEYE:
         raise source.error(f"cameraType={model!r} is not supported: 0 and 1 are.")
@@ -229,7 +236,7 @@ def _oak_camera(source: Source, table: Mapping[str, Any]) -> RawCamera:
 
 
 def _between_sockets(
-    source: Source, cameras: Mapping[int, Mapping[str, Any]], first: int, second: int
+    source: CalibrationFile, cameras: Mapping[int, Mapping[str, Any]], first: int, second: int
 ) -> tuple[FloatArray, FloatArray]:
     """Rotation and translation from one camera to another, along the chain of the file."""
     ways = [_to_end(source, cameras, socket) for socket in (first, second)]
@@ -243,7 +250,7 @@ def _between_sockets(
 
 
 def _to_end(
-    source: Source, cameras: Mapping[int, Mapping[str, Any]], socket: int
+    source: CalibrationFile, cameras: Mapping[int, Mapping[str, Any]], socket: int
 ) -> dict[int, tuple[FloatArray, FloatArray]]:
     """Rotation and translation from a camera to each one that its extrinsics lead to."""
     turn, shift = np.eye(3), np.zeros(3)
@@ -262,7 +269,7 @@ def _to_end(
         found[socket] = turn, shift
 
 
-def read_realsense(source: Source) -> CameraPair:
+def read_realsense(source: CalibrationFile) -> CameraPair:
     """Read the infrared pair of a RealSense camera."""
     values = source.values or {}
     right = first_of(values, _RIGHT)
@@ -288,7 +295,7 @@ def read_realsense(source: Source) -> CameraPair:
     )
 
 
-def _realsense_camera(source: Source, table: Mapping[str, Any]) -> RawCamera:
+def _realsense_camera(source: CalibrationFile, table: Mapping[str, Any]) -> RawCamera:
     names = "fx", "fy", "ppx", "ppy", "width", "height"
     others = {"ppx": "cx", "ppy": "cy"}
     found = [table.get(name, table.get(others.get(name, ""))) for name in names]

@@ -13,16 +13,16 @@ from d3s.calibrate.anchors import Anchors, Method
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.defocus import Defocus
 from d3s.calibrate.disparity_map import DisparityMap
-from d3s.calibrate.distortion import Distortion
+from d3s.calibrate.distortion_fit import Distortion
 from d3s.calibrate.fields import Fields
 from d3s.calibrate.focus_map import FocusMap
 from d3s.calibrate.frames import Picture
 from d3s.calibrate.geometry import Geometry
 from d3s.calibrate.illumination import Illumination
 from d3s.calibrate.matches import Matches
-from d3s.calibrate.noise import Noise
 from d3s.calibrate.rectification import Rectification
 from d3s.calibrate.robust import rms
+from d3s.calibrate.sensor_noise import Noise
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import Measure, Verdict, failure, judge, table_of_measures

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.calibrate.alignment import Alignment, Setup, align_views, calibration_of, draft_rig
+from d3s.calibrate.alignment import AlignedMatches, Setup, align_views, calibration_of, draft_rig
+from d3s.calibrate.calibration_report import Report
 from d3s.calibrate.captures import captures_of, read_captures
 from d3s.calibrate.distance_table import FEWEST_FRAMES
 from d3s.calibrate.fields import Box, Fields, Half, find_fields
 from d3s.calibrate.frames import Captures, Thumbnails
-from d3s.calibrate.noise import find_noise
-from d3s.calibrate.report import Report
+from d3s.calibrate.sensor_noise import find_noise
 from d3s.calibrate.steps import (
     PERCENT,
     Percent,
@@ -206,7 +206,7 @@ def _begin_report(
     pictures: Thumbnails,
     setup: Setup,
     fields: Fields,
-    alignment: Alignment,
+    alignment: AlignedMatches,
     seconds: dict[str, float],
 ) -> Report:
     """Report of the steps up to the geometry; its times are filled in as the steps end."""

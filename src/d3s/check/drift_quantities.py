@@ -16,7 +16,7 @@ are two to three times the scatter of sets of ten frames, so that alarms by chan
 _HIDDEN_LIMITS = 4.0
 
 
-class Kind(NamedTuple):
+class DriftKind(NamedTuple):
     """Name and unit of a quantity as shown, and its meaning."""
 
     title: str
@@ -27,11 +27,11 @@ class Kind(NamedTuple):
     reverse: str = ""  # meaning of a negative value
 
 
-KINDS: dict[str, Kind] = {
-    "rows_px": Kind(
+KINDS: dict[str, DriftKind] = {
+    "rows_px": DriftKind(
         "rows", "px", 1.0, 3, "the right view lies lower", "the right view lies higher"
     ),
-    "roll_rad": Kind(
+    "roll_rad": DriftKind(
         "roll",
         "°",
         180 / np.pi,
@@ -39,8 +39,10 @@ KINDS: dict[str, Kind] = {
         "the right view is turned clockwise",
         "the right view is turned anticlockwise",
     ),
-    "scale": Kind("scale", "%", 100.0, 4, "the right view is larger", "the right view is smaller"),
-    "turn_rad": Kind(
+    "scale": DriftKind(
+        "scale", "%", 100.0, 4, "the right view is larger", "the right view is smaller"
+    ),
+    "turn_rad": DriftKind(
         "turn against the baseline",
         "°",
         180 / np.pi,
@@ -48,14 +50,16 @@ KINDS: dict[str, Kind] = {
         "both views are turned clockwise",
         "both views are turned anticlockwise",
     ),
-    "disparity_px": Kind(
+    "disparity_px": DriftKind(
         "disparity of infinity", "px", 1.0, 3, "points seem nearer", "points seem farther away"
     ),
-    "focal_baseline": Kind(
+    "focal_baseline": DriftKind(
         "focal length times baseline", "%", 100.0, 3, "it is larger", "it is smaller"
     ),
-    "gain": Kind("gain", "%", 100.0, 2, "the right view is brighter", "the right view is darker"),
-    "shading_x": Kind(
+    "gain": DriftKind(
+        "gain", "%", 100.0, 2, "the right view is brighter", "the right view is darker"
+    ),
+    "shading_x": DriftKind(
         "flat field, to the sides",
         "%",
         100.0,
@@ -63,10 +67,10 @@ KINDS: dict[str, Kind] = {
         "brighter at the right side",
         "brighter at the left side",
     ),
-    "shading_y": Kind(
+    "shading_y": DriftKind(
         "flat field, up and down", "%", 100.0, 2, "brighter at the bottom", "brighter at the top"
     ),
-    "shading_r": Kind(
+    "shading_r": DriftKind(
         "flat field, to the corners",
         "%",
         100.0,
@@ -74,7 +78,7 @@ KINDS: dict[str, Kind] = {
         "brighter in the corners",
         "darker in the corners",
     ),
-    "focus_dpt": Kind(
+    "focus_dpt": DriftKind(
         "focus difference",
         "dpt",
         1.0,
@@ -82,8 +86,8 @@ KINDS: dict[str, Kind] = {
         "the right lens is focused nearer",
         "the right lens is focused farther away",
     ),
-    "noise": Kind("noise", "%", 100.0, 0, "noise is stronger", "noise is weaker"),
-    "spots": Kind("spots that stay", "", 1.0, 0, "dirt on the sensor or the lens"),
+    "noise": DriftKind("noise", "%", 100.0, 0, "noise is stronger", "noise is weaker"),
+    "spots": DriftKind("spots that stay", "", 1.0, 0, "dirt on the sensor or the lens"),
 }
 """Quantities by name, in the order of the tables."""
 
@@ -101,7 +105,7 @@ class Quantity(NamedTuple):
     reason: str = ""  # why it is unknown, if there is a reason other than its sigma
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> DriftKind:
         """Title, unit and meaning."""
         return KINDS[self.name]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from d3s.estimate import DepthMap
-from d3s.estimate.plot.flags import scale_end, show_flags
+from d3s.estimate.plot.flag_colours import scale_end, show_flags
 from d3s.estimate.plot.panels import (
     Values,
     add_bar,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from d3s.atomic import write_text
+from d3s.check.drift_quantities import CORE, Quantity, State
 from d3s.check.mend import mended
-from d3s.check.quantities import CORE, Quantity, State
 from d3s.errors import InputError
 from d3s.rig import Change, Rig
 from d3s.types import FloatArray
@@ -72,13 +72,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Quantity:
-        """Quantity by its name.
-
-        Raises
-        ------
-        InputError
-            If it was not measured.
-        """
+        """Quantity by its name; an `InputError` if it was not measured."""
         for one in self.quantities:
             if one.name == name:
                 return one
@@ -142,10 +136,7 @@ class CheckReport:
     def mended_rig(self) -> Rig:
         """Rig without the drift, with the change in its history; the same rig if there is none.
 
-        Raises
-        ------
-        InputError
-            If the rig has no calibration to mend.
+        An `InputError` if the rig has no calibration to mend.
         """
         drift = self.drift
         if not drift:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder
-from d3s.batch.frame import FrameMaker, described, make_frame, read_ahead, text_of
+from d3s.batch.frame_maker import FrameMaker, described, make_frame, read_ahead, text_of
 from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.manifest import FIGURES, FOUND, WHOLE, Batch, Done, Manifest
@@ -20,7 +20,7 @@ from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
 from d3s.frames import Frame, Refused
-from d3s.tasks import Cluster, Here, Kind, Outcome, Task, Where, Workers, place_of, run
+from d3s.tasks import Cluster, Here, Outcome, OutcomeKind, Task, Where, Workers, place_of, run
 from d3s.types import Progress
 
 
@@ -211,7 +211,7 @@ class _Results:
         """
         number = int(outcome.key)
         frame = self.frames[number]
-        if outcome.kind == Kind.DONE:
+        if outcome.kind == OutcomeKind.DONE:
             self._add_sample(number, outcome.result["drift"])
             self.done[number] = Done.from_record(outcome.result, self.maker.folder)
             self._tell(frame, outcome, outcome.result)
