@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options
+from d3s.formats import MAX_PIXELS
 from d3s.optics.stereo import disparity_error_px
 from d3s.record import short_repr
 from d3s.rig import Rig
@@ -375,13 +376,15 @@ class DepthMap:
         save(self, path, overwrite=overwrite, unit_m=unit_m, colour=colour)
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> "DepthMap":
+    def load(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> "DepthMap":
         """Read a depth map from an NPZ file of `save`, equal to the last bit.
 
         Parameters
         ----------
         path
             File to read. Nothing in it is executed.
+        max_pixels
+            Refuse a file with more pixels.
 
         Raises
         ------
@@ -390,7 +393,7 @@ class DepthMap:
         """
         from d3s.estimate.saving import load
 
-        return load(path)
+        return load(path, max_pixels)
 
 
 def _drop(
