@@ -1,6 +1,7 @@
 """`d3s` without a command: help, version, exit codes and imports."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,32 @@ def test_other_errors_are_not_reported_as_printing(monkeypatch):
     monkeypatch.setattr("d3s.cli.app", broken)
     with pytest.raises(OSError, match="No space"):
         main()
+
+
+@pytest.mark.parametrize("during", ["from d3s.cli import main; main()", "import d3s.__main__"])
+def test_ctrl_c_during_the_imports_ends_in_silence(during):
+    code = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(name, *_):
+        if name == "d3s.cli.demo":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting)
+{during}
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (child.returncode, child.stdout, child.stderr) == (130, b"", b"")
+
+
+def test_ctrl_c_before_a_command_begins(monkeypatch):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setattr("d3s.cli.app", interrupted)
+    with pytest.raises(SystemExit) as found:
+        main()
+    assert found.value.code == 130
 
 
 def test_ascii_terminal_gets_escapes_and_no_traceback():

@@ -1,8 +1,12 @@
 """`checked_pair`: views of any type, converted to float32."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import d3s
+from d3s.errors import InputError
 from d3s.estimate.images import checked_pair
 
 
@@ -69,3 +73,9 @@ def test_numbers_that_overflow():
     huge[0] = -1e308
     assert not np.isinf(checked_pair(huge, huge).left).any()
     assert np.isnan(checked_pair(np.full((4, 5), np.inf), np.zeros((4, 5))).left).all()
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_is_answered_with_the_loader(kind):
+    with pytest.raises(InputError, match=r"right='b\.png' is a path.*d3s\.load_pair\(left, right"):
+        d3s.estimate(_view((40, 50)), kind("b.png"), d3s.Rig.paper_prototype())
