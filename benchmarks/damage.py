@@ -6,20 +6,21 @@ text without a checksum, to be edited by hand: a changed digit is another rig.
 """
 
 import argparse
+import io
 import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from typer.testing import CliRunner
 
 import d3s
 from d3s.camera.recording import Recording, RecordingWriter
 from d3s.camera.recording.recover import recover
-from d3s.cli import app
+from d3s.cli.info import info
 from d3s.errors import D3SError
 from d3s.files.depth_files import read_depth
 from d3s.frames import Frame
@@ -109,19 +110,26 @@ def read_map(path: Path) -> list[Any]:
     return [*(one.tobytes() for one in layers), found.rig, found.options, image.centre_px]
 
 
+def read_rig(path: Path) -> list[Any]:
+    """Rig, with which a frame is split as well."""
+    found = d3s.Rig.load(path)
+    with suppress(D3SError):
+        found.split(np.zeros(SHAPE, np.float32))
+    return [found]
+
+
 KINDS = (
     Kind("recording.mcap", make_recording, read_recording),
     Kind("depth.npz", make_map, read_map),
-    Kind("rig.toml", lambda path: rig().save(path), lambda path: [d3s.Rig.load(path)]),
+    Kind("rig.toml", lambda path: rig().save(path), read_rig),
 )
 
 
 def outcome(kind: Kind, path: Path, expected: list[Any]) -> str:
     """What comes of a file, of `OUTCOMES`; both the library and `d3s info` read it."""
-    told = CliRunner().invoke(app, ["info", str(path)]).exception
     try:
-        if told is not None and not isinstance(told, SystemExit):
-            raise told
+        with suppress(D3SError), redirect_stdout(io.StringIO()):
+            info([path], as_json=False)
         found = kind.read(path)
     except D3SError:
         return "refused"

@@ -323,8 +323,7 @@ def _found_record(maker: FrameMaker, frame: AnyFrame) -> dict[str, Any]:
     figures: dict[str, Any] = dict.fromkeys(FIGURES)
     if "npz" in targets:
         with suppress(D3SError):  # of another program, or damaged since: there are no figures
-            found = DepthMap.load(targets["npz"], max_pixels=maker.job.max_pixels)
-            figures |= summarise(found)._asdict()
+            figures |= summarise(DepthMap.load(targets["npz"]))._asdict()
     return {**figures, "files": names + [STORE] * (maker.store is not None)}
 
 

@@ -2,13 +2,10 @@
 
 import os
 import signal
-import threading
 import time
+from contextlib import suppress
 
 _STARTED = time.perf_counter()
-
-
-_INTERRUPTED = 130
 
 
 def interruptible() -> None:
@@ -18,14 +15,12 @@ def interruptible() -> None:
 
 
 def _end(*_: object) -> None:
-    os._exit(_INTERRUPTED)
+    os._exit(130)  # `d3s.cli.output.INTERRUPTED`, which is not imported yet
 
 
-if (
-    threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
-    signal.signal(signal.SIGINT, _end)
+with suppress(ValueError):  # not in the main thread
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
 
 
 def seconds_since_start() -> float:

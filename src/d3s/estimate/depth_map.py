@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.estimate.flags import Flag
 from d3s.estimate.options import Options
-from d3s.formats import MAX_PIXELS
 from d3s.optics.stereo import disparity_error_px
 from d3s.record import short_repr
 from d3s.rig import Rig
@@ -376,15 +375,13 @@ class DepthMap:
         save(self, path, overwrite=overwrite, unit_m=unit_m, colour=colour)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> "DepthMap":
+    def load(path: str | os.PathLike[str]) -> "DepthMap":
         """Read a depth map from an NPZ file of `save`, equal to the last bit.
 
         Parameters
         ----------
         path
             File to read. Nothing in it is executed.
-        max_pixels
-            Refuse a file with more pixels.
 
         Raises
         ------
@@ -393,7 +390,7 @@ class DepthMap:
         """
         from d3s.estimate.saving import load
 
-        return load(path, max_pixels)
+        return load(path)
 
 
 def _drop(

@@ -64,9 +64,9 @@ def save(
     write_depth(path, as_image(depth_map, colour=colour), unit_m=unit_m, overwrite=overwrite)
 
 
-def load(path: str | os.PathLike[str], max_pixels: int) -> DepthMap:
+def load(path: str | os.PathLike[str]) -> DepthMap:
     """Read a depth map from an NPZ file; see `DepthMap.load`."""
-    arrays = read_npz(path, max_pixels=max_pixels)
+    arrays = read_npz(path)
     with named(path):
         try:
             return _from_arrays(arrays)
