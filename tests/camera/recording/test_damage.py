@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from d3s.camera.recording import Recording
+from d3s.camera.recording.recover import recover
 from d3s.frames import Refused
 from pages import ROOT
 
@@ -41,13 +42,16 @@ def test_each_byte_of_the_tables_of_a_recording(tmp_path):
         assert damage.outcome(RECORDING, path, expected) in ("whole", "a part lost"), place
 
 
-def test_the_first_frame_is_lost_alone(tmp_path):
+@pytest.mark.parametrize(("place", "value"), [(48, 192), (1000, 1)])
+def test_the_first_frame_is_lost_alone(tmp_path, place, value):
+    """Byte 48 of a chunk is the head of its compressed data: 192 makes it huge."""
     path = tmp_path / RECORDING.name
     RECORDING.make(path)
     with Recording(path) as recording:
         first = recording._frames[0][1]
     content = bytearray(path.read_bytes())
-    content[first.start + first.length // 2] ^= 1
+    content[first.start + place] ^= value
     path.write_bytes(content)
+    assert recover(path, tmp_path / "mended.mcap").frames == 5
     with Recording(path) as recording:
         assert [isinstance(one, Refused) for one in recording] == [True] + 5 * [False]

@@ -255,7 +255,10 @@ class McapReader:
         if found.uncompressed_size > _MOST_BYTES:
             raise cut_short(f"has a chunk of {found.uncompressed_size} bytes")
         with decoded_as(f"the chunk at byte {chunk.start}"):
-            return breakup_chunk(found, validate_crc=True)
+            try:
+                return breakup_chunk(found, validate_crc=True)
+            except MemoryError as error:  # it is as large as its head says, which has no checksum
+                raise ValueError("it declares more than the memory") from error
 
 
 def _inside(opcode: int, start: int, length: int) -> Span:
