@@ -83,6 +83,17 @@ def test_manifest_has_figures_and_all_that_decides_them(tmp_path):
     assert float(rows[0]["density"]) == batch.done[0].density
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_refused_file_is_named_as_it_was_given(tmp_path, monkeypatch, workers):
+    frames(tmp_path / "in", 2)
+    (tmp_path / "in/001_left.png").write_bytes(b"no image")
+    monkeypatch.chdir(tmp_path)
+    given = find_inputs(["in"]).frames
+    (bad,) = estimate_files(given, NPZ, tmp_path / "out", workers=workers).refused
+    assert bad.name == "in/001_left.png"
+    assert bad.reason.startswith("in/001_left.png: ")
+
+
 def test_frames_without_a_depth_are_told_and_the_table_is_in_order(tmp_path):
     given = frames(tmp_path / "in", 3)
     write_image(tmp_path / "in/001_left.png", FLAT, overwrite=True)

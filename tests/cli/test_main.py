@@ -1,6 +1,7 @@
 """`d3s` without a command: help, version, exit codes and imports."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
-from d3s.cli import app
+from d3s.cli import app, main
 
 COMMANDS = (
     *("demo", "depth", "info", "convert", "calibrate"),
@@ -86,6 +87,32 @@ def test_closed_output_is_no_error():
     with started("depth", "--help") as child:
         child.stdout.close()
         assert child.stderr.read() == ""
+
+
+@pytest.mark.parametrize("during", ["from d3s.cli import main; main()", "import d3s.__main__"])
+def test_ctrl_c_during_the_imports_ends_in_silence(during):
+    code = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(name, *_):
+        if name == "d3s.cli.demo":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting)
+{during}
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (child.returncode, child.stdout, child.stderr) == (130, b"", b"")
+
+
+def test_ctrl_c_before_a_command_begins(monkeypatch):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setattr("d3s.cli.app", interrupted)
+    with pytest.raises(SystemExit) as found:
+        main()
+    assert found.value.code == 130
 
 
 def test_ascii_terminal_gets_escapes_and_no_traceback():

@@ -1,8 +1,12 @@
 """`checked_pair`: views of any type, converted to float32."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import d3s
+from d3s.errors import InputError
 from d3s.estimate.checked_pair import checked_pair
 
 
@@ -44,3 +48,9 @@ def test_doubles_that_float32_cannot_hold_are_scaled_together():
     np.testing.assert_allclose(found.left[known], (left - mean)[known], atol=2e-7)
     np.testing.assert_allclose(found.right, right - mean, atol=2e-7)
     assert np.isnan(found.left[3, 4])
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_is_answered_with_the_loader(kind):
+    with pytest.raises(InputError, match=r"right='b\.png' is a path.*d3s\.load_pair\(left, right"):
+        d3s.estimate(_view((40, 50)), kind("b.png"), d3s.Rig.paper_prototype())

@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 import tifffile
 
+import d3s
+from d3s.cli.description import info
 from d3s.errors import InputError
 from d3s.files import read_image, read_npz
+from d3s.files.depth_files import read_depth
 from pngs import png_file
 
 SIDE = 60_000  # 3.6 gigapixels
@@ -80,7 +83,7 @@ def peak_rise_mb(path, reader, **options: int) -> float:
     """Memory that a refused file took for a moment; numpy reports what it allocates too."""
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match=r"declares|says|fewer|cannot be decoded"):
+        with pytest.raises(InputError, match=r"declares|says|fewer|cannot be (decoded|unpacked)"):
             reader(path, **options)
         return tracemalloc.get_traced_memory()[1] / 1e6
     finally:
@@ -142,3 +145,33 @@ def test_archive_that_declares_more_than_it_may(tmp_path):
         archive.writestr("a.npy", npy(SIDE))
     with pytest.raises(InputError, match=r"a\.npy: has 100 bytes of samples.*says 14400000000"):
         read_npz(path)
+
+
+def npz_of_zeros(path, shape: tuple[int, int], zeros: int) -> None:
+    """Array of zeros in a thousandth of the space, or of more zeros than all headers declare."""
+    header = io.BytesIO()
+    fields = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, fields)
+    start, samples = header.getvalue(), bytes(zeros)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("depth_m.npy", start + samples)
+    declared = len(start) + 4 * shape[0] * shape[1]
+    sizes = (struct.pack("<I", size) for size in (len(start) + zeros, declared))
+    path.write_bytes(path.read_bytes().replace(*sizes))
+
+
+@pytest.mark.parametrize("reader", [read_depth, d3s.DepthMap.load, read_npz, info])
+def test_archive_of_more_pixels_than_the_cap_is_not_unpacked(tmp_path, reader):
+    path = tmp_path / "a.npz"
+    npz_of_zeros(path, (8001, 8000), 4 * 8001 * 8000)
+    before = resident_mb()
+    assert peak_rise_mb(path, reader) < 5
+    assert resident_mb() - before < 50
+    with pytest.raises(InputError, match="declares 8000 x 8001 pixels, more than max_pixels="):
+        reader(path)
+
+
+def test_archive_that_holds_more_than_it_declares_is_not_unpacked_further(tmp_path):
+    path = tmp_path / "a.npz"
+    npz_of_zeros(path, (10, 25), 200_000_000)
+    assert peak_rise_mb(path, read_npz) < 5

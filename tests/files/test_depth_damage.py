@@ -155,7 +155,7 @@ def test_declared_size_is_not_believed(tmp_path, bomb, side):
 
 
 def test_cap_on_pixels_can_be_moved(tmp_path):
-    for suffix in _installed(".png", ".tiff", ".pfm", ".npy", ".exr"):
+    for suffix in _installed(".png", ".tiff", ".pfm", ".npy", ".exr", ".npz"):
         path = tmp_path / "a"
         path.write_bytes(_content(suffix, tmp_path))
         assert read_depth(path, max_pixels=21 * 35).depth_m.shape == SHAPE

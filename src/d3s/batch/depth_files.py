@@ -218,9 +218,12 @@ class _Results:
             return
         if outcome.error == OutputError.__name__:
             raise self._with_words(outcome.reason) from outcome.exception
-        refused = Refused(_refused_name(frame), outcome.reason)
+        reason = outcome.reason
+        for whole, path in zip(_inputs(frame), frame.files, strict=True):
+            reason = reason.replace(whole, path_text(path))  # workers get whole paths
+        refused = Refused(_refused_name(frame), reason)
         self.refused[number] = refused
-        self._tell(frame, outcome, {"reason": outcome.reason, "trace": outcome.trace or None})
+        self._tell(frame, outcome, {"reason": reason, "trace": outcome.trace or None})
         if self.on_refused is not None:
             self.on_refused(refused)
 

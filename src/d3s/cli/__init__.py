@@ -20,11 +20,11 @@ output    common options, exit codes, checks of the output folder
 progress  progress bar
 light     options on colour sensors and on how files store light
 units     lengths, shapes and depth ranges with units
-start     time since the command began
+start     time since the command began; Ctrl-C during the imports
 sweep     options and execution of commands with many trials
 """
 
-from d3s.cli import start  # noqa: F401  # isort: skip  # first: it takes the time
+from d3s.cli import start  # isort: skip  # first: it takes the time
 
 import codecs
 import gc
@@ -54,12 +54,14 @@ from d3s.cli.doctor import doctor
 from d3s.cli.evaluate import evaluate
 from d3s.cli.info import info
 from d3s.cli.live import live, view
-from d3s.cli.output import BAD_INPUT
+from d3s.cli.output import BAD_INPUT, INTERRUPTED
 from d3s.cli.record import record, recover, replay
 from d3s.cli.reproduce import reproduce
 from d3s.cli.rig import rig
 from d3s.cli.simulate import simulate
 from d3s.errors import D3SError
+
+start.interruptible()
 
 # New objects until garbage is looked for. Imports make many that stay: looking more seldom saves a
 # fifth of a second at the start.
@@ -162,6 +164,8 @@ def main() -> None:
     gc.set_threshold(_COLLECT_AFTER)
     try:
         app()
+    except KeyboardInterrupt:  # before a command began, which says more
+        sys.exit(INTERRUPTED)
     except OSError as error:
         if not _is_print_error(error):
             raise

@@ -1,5 +1,6 @@
 """Check the views that a user passes, and convert them to float32 for the kernels."""
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,6 +175,12 @@ def _grey(image: Any) -> Any:
 
 def _checked(image: Any, name: str) -> NDArray[Any]:
     """Check type and shape of one view; masked pixels become NaN."""
+    if isinstance(image, str | os.PathLike):
+        raise InputError(
+            f"{name}={os.fspath(image)!r} is a path, and a view is an array of (rows, cols). Read "
+            "both files first: pair = d3s.load_pair(left, right), then estimate pair.left and "
+            "pair.right."
+        )
     if isinstance(image, np.ma.MaskedArray) and image.dtype.kind in "buif":
         image = np.ma.filled(image.astype(np.float64), np.nan)
     try:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from d3s import atomic
 from d3s.errors import InputError
 from d3s.files.raw import Samples, check_size, cut_short, named, read_file
-from d3s.formats import NPY
+from d3s.formats import MAX_PIXELS, NPY
 
 _MAGIC = NPY.magics[0]
 
@@ -32,6 +32,7 @@ _FIELDS = re.compile(
 )
 _NUMBERS = re.compile(r"\|b1|[|<>][iu]1|[<>][iu][248]|[<>]f[248]|[<>]c(8|16)|[|<>]S\d+|[<>]U\d+")
 
+_MOST_CHARS = 10_000  # of a header, as numpy limits it: a long text is slow to parse
 _NPY_KINDS = {"u1": 255, "u2": 65535, "f4": None, "f8": None}
 
 
@@ -57,7 +58,7 @@ def npy_header(raw: bytes) -> NpyHeader:
         raise cut_short("has no proper NPY header")
     start = 8 + width + int.from_bytes(raw[8 : 8 + width], "little")
     text = raw[8 + width : start]
-    if start > len(raw) or len(text) > 10_000:  # as numpy limits it: a long text is slow to parse
+    if start > len(raw) or len(text) > _MOST_CHARS:
         raise cut_short("has no proper NPY header")
     fields = _FIELDS.fullmatch(text)
     if fields is None:
@@ -113,6 +114,7 @@ def encode_npy(values: NDArray[Any]) -> bytes:
 # NPZ ---------------------------------------------------------------------------------------------
 
 MAX_BYTES = 2_000_000_000
+_MOST_TEXT_BYTES = 4_000_000
 
 # The first day that a ZIP file can have: numpy would write the time of writing.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -189,7 +191,7 @@ def packed(arrays: Mapping[str, ArrayLike]) -> bytes:
 
 
 def read_npz(
-    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX_PIXELS
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an NPZ file, by name; pickled objects are refused, never run.
 
@@ -197,10 +199,11 @@ def read_npz(
     ------
     InputError
         When the file is missing, damaged, holds something other than arrays of numbers or texts,
-        or holds more than `max_bytes` when unpacked, which is known from its headers.
+        or when by its headers an array has more than `max_pixels`, or all of them together have
+        more than `max_bytes`.
     """
     with named(path):
-        return unpacked(read_file(path, max_bytes), max_bytes)
+        return unpacked(read_file(path, max_bytes), max_pixels, max_bytes)
 
 
 def _compressor(content: bytes) -> Any:
@@ -234,8 +237,10 @@ def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
     return values
 
 
-def unpacked(raw: bytes, max_bytes: int = MAX_BYTES) -> dict[str, NDArray[Any]]:
-    """Arrays in the bytes of an NPZ file, by name; at most `max_bytes` of them."""
+def unpacked(
+    raw: bytes, max_pixels: int = MAX_PIXELS, max_bytes: int = MAX_BYTES
+) -> dict[str, NDArray[Any]]:
+    """Arrays in the bytes of an NPZ file, by name, if their headers keep to the limits."""
     if not raw.startswith(b"PK"):
         raise InputError("does not begin like an NPZ file. Is it one?")
     try:
@@ -243,8 +248,10 @@ def unpacked(raw: bytes, max_bytes: int = MAX_BYTES) -> dict[str, NDArray[Any]]:
             members = archive.infolist()
             _check_members(members, max_bytes)
             _check_count(raw, len(members), archive.comment)
+            headers = [_checked_header(archive, one, max_pixels) for one in members]
             return {
-                member.filename.removesuffix(".npy"): _array(archive, member) for member in members
+                member.filename.removesuffix(".npy"): _array(archive, member, header)
+                for member, header in zip(members, headers, strict=True)
             }
     except InputError:
         raise
@@ -275,10 +282,28 @@ def _check_count(raw: bytes, members: int, comment: bytes) -> None:
         raise cut_short(f"has {members} arrays, and its end says {declared}")
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array of an archive; zipfile checks its checksum and its declared size."""
-    content = archive.read(member)
-    try:
-        return npy_array(content, npy_header(content)).copy()
-    except InputError as error:
-        raise InputError(f"{member.filename}: {error}") from error
+def _checked_header(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_pixels: int
+) -> NpyHeader:
+    """Header of an array, if it fits the size that the archive declares, and the limits."""
+    with named(member.filename), archive.open(member) as file:
+        found = npy_header(file.read(_MOST_CHARS + 12))
+        if found.start + found.bytes != member.file_size:
+            raise cut_short(
+                f"has {member.file_size - found.start} bytes of samples, and its header says "
+                f"{found.bytes}"
+            )
+        if found.dtype.kind in "SU" and found.bytes > _MOST_TEXT_BYTES:
+            raise cut_short(f"declares a text of {found.bytes} bytes")
+        has_colours = len(found.shape) == 3 and found.shape[2] <= 4
+        height, *rest = found.shape[: 2 if has_colours else None] or (1,)
+        if height * math.prod(rest) > max_pixels:
+            check_size(math.prod(rest), height, max_pixels)
+    return found
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: NpyHeader) -> NDArray[Any]:
+    """One array of an archive; zipfile checks its checksum."""
+    with archive.open(member) as file:
+        # Without a size, all that the file holds is unpacked, whatever it declares.
+        return npy_array(file.read(member.file_size), header).copy()

@@ -98,8 +98,8 @@ def _read_depth_exr(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
     return _with_layers(found, {name: images.get(channel) for name, channel in _EXR_NAMES.items()})
 
 
-def _read_depth_npz(raw: bytes, _: int, __: float | None) -> DepthImage:
-    found = arrays.unpacked(raw)
+def _read_depth_npz(raw: bytes, max_pixels: int, _: float | None) -> DepthImage:
+    found = arrays.unpacked(raw, max_pixels)
     if "depth_m" not in found:
         raise InputError(f"has the arrays {', '.join(found)[:200]}, and no depth_m.")
     if "anchor_left_px" in found:

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import socket
+import time
+from contextlib import ExitStack, suppress
 
 import aiohttp
 import cv2
 import numpy as np
 import pytest
 
+from d3s.camera.live import server
 from d3s.camera.live.channel import unpacked
 from d3s.camera.live.security import MAX_MESSAGE_BYTES
 from live_pages import SHAPE, depth_of, running_live
@@ -260,6 +264,55 @@ def test_only_files_of_the_pages_are_served(live, path):
     status, text, _ = get(URL(live.address + path, encoded=True))
     assert status in (403, 404)
     assert "import" not in text
+
+
+def opened_connection(live, words=b""):
+    found = socket.create_connection(("127.0.0.1", live.server.gate.port), timeout=20)
+    found.sendall(words)
+    return found
+
+
+def test_connections_without_the_token_are_closed_in_time(live, monkeypatch):
+    monkeypatch.setattr(server, "_STRANGER_S", 0.5)
+    known = (
+        f"GET /{live.server.gate.token}/live/ HTTP/1.1\r\nHost: {live.origin[7:]}\r\n\r\n".encode()
+    )
+    for words in (b"", known[:40], known.replace(live.server.gate.token.encode(), b"wrong")):
+        with opened_connection(live, words) as stranger:
+            begun = time.monotonic()
+            while stranger.recv(4096):
+                pass
+            assert 0.3 < time.monotonic() - begun < 5
+    with opened_connection(live, known) as friend:
+        time.sleep(1)
+        friend.sendall(known)
+        friend.settimeout(0.5)
+        answers = b""
+        with suppress(TimeoutError):
+            while part := friend.recv(65536):
+                answers += part
+        assert answers.count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_of_too_many_connections_without_the_token_the_oldest_goes(live):
+    with ExitStack() as stack:
+        strangers = [
+            stack.enter_context(opened_connection(live)) for _ in range(server._MOST_STRANGERS + 1)
+        ]
+        assert strangers[0].recv(1) == b""
+        assert get(f"{live.address}live/")[0] == 200
+        strangers[-1].settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            strangers[-1].recv(1)
+
+
+@pytest.mark.parametrize("form", ["http://[::1/{}/live/", "/{}/live/%zz\xff", "http://a:b:c/{}/"])
+def test_malformed_addresses_do_not_print_the_token(live, form, caplog, capfd):
+    words = f"GET {form.format(live.server.gate.token)} HTTP/1.1\r\n\r\n".encode("latin-1")
+    with opened_connection(live, words) as client:
+        assert b" 400 " in client.recv(4096)
+    assert not caplog.records
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(

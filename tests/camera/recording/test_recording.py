@@ -159,7 +159,7 @@ def test_a_damaged_frame_is_refused_and_the_next_one_follows(tmp_path):
     with Recording(tmp_path / "bad.mcap") as recording:
         found = list(recording)
     assert [isinstance(one, Refused) for one in found] == [False, True, False, False]
-    assert "damaged chunk" in found[1].reason
+    assert "crc validation failed in Chunk" in found[1].reason
     assert recover(tmp_path / "bad.mcap", tmp_path / "mended.mcap").damaged == 1
 
 

@@ -9,6 +9,7 @@ folder of the package, read once at the start.
 """
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
-from aiohttp import web
+from aiohttp import http_exceptions, web, web_protocol
 
 from d3s.camera.live.channel import Channel
 from d3s.camera.live.security import HEADERS, LOOPBACK, MAX_MESSAGE_BYTES, Gate
@@ -33,6 +34,19 @@ _TYPES = {
 }
 _HEARTBEAT_S = 20.0  # after which a client that does not answer is disconnected
 _SHUTDOWN_S = 2.0
+_STRANGER_S = 10.0  # after which a connection that has not shown the token is closed
+_MOST_STRANGERS = 64  # such connections at once; the oldest goes first
+_BACKLOG = 16  # connections that are taken at once, so that the oldest is one that is made
+
+
+def _is_of_ours(record: logging.LogRecord) -> bool:
+    """Whether an error is not of a malformed request, whose text may have the token."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, http_exceptions.HttpProcessingError)
+
+
+_LOG = logging.getLogger(__name__)
+_LOG.addFilter(_is_of_ours)
 
 Proxy = Callable[[web.Request, str], Awaitable[web.StreamResponse]]
 """Answer to a request below a page, given the rest of its path."""
@@ -108,7 +122,9 @@ class Server:
     port: int = 0
     gate: Gate = field(init=False)
     _sockets: set[web.WebSocketResponse] = field(default_factory=set, init=False)
+    _strangers: dict[web_protocol.RequestHandler, None] = field(default_factory=dict, init=False)
     _runner: web.AppRunner | None = field(default=None, init=False)
+    _listener: asyncio.Server | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Read the files of all pages."""
@@ -130,19 +146,25 @@ class Server:
         app = web.Application(client_max_size=MAX_MESSAGE_BYTES)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handle_signals=False
+            app,
+            access_log=None,
+            logger=_LOG,
+            shutdown_timeout=_SHUTDOWN_S,
+            handle_signals=False,
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port)
+        loop = asyncio.get_running_loop()
         try:
-            await site.start()
+            self._listener = await loop.create_server(
+                self._connection, self.host, self.port, backlog=_BACKLOG
+            )
         except OSError as error:
             await self._runner.cleanup()
             raise InputError(
                 f"cannot listen at {self.host}, port {self.port}: {error.strerror or error}. "
                 "Choose another --port, or 0 for any that is free."
             ) from error
-        port = self._runner.addresses[0][1]
+        port = self._listener.sockets[0].getsockname()[1]
         self.gate = Gate(host=self.host, port=port, token=self.gate.token)
         return self.gate.address
 
@@ -150,9 +172,29 @@ class Server:
         """Close all connections, and stop to listen."""
         for socket in tuple(self._sockets):
             await socket.close(code=1001, message=b"the server stops")
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    def _connection(self) -> asyncio.Protocol:
+        """Protocol of a new connection, which must show the token in time."""
+        server = None if self._runner is None else self._runner.server
+        if server is None:  # it stops
+            return asyncio.Protocol()
+        if len(self._strangers) >= _MOST_STRANGERS:
+            self._drop_stranger(next(iter(self._strangers)))
+        new = server()
+        self._strangers[new] = None
+        asyncio.get_running_loop().call_later(_STRANGER_S, self._drop_stranger, new)
+        return new
+
+    def _drop_stranger(self, connection: web_protocol.RequestHandler) -> None:
+        if connection in self._strangers:
+            del self._strangers[connection]
+            connection.force_close()
 
     def run(self, ready: Callable[[str], None], *, seconds: float | None = None) -> None:
         """Serve until Ctrl-C, SIGTERM, or for a time."""
@@ -196,6 +238,7 @@ class Server:
         )
         if refusal:
             return web.Response(status=403, text=f"Refused: {refusal}\n", headers=HEADERS)
+        self._strangers.pop(request.protocol, None)
         if request.method != "GET":
             return web.Response(status=405, text="Only GET is answered.\n", headers=HEADERS)
         name, slash, rest = rest.partition("/")

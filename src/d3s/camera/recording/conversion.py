@@ -73,7 +73,7 @@ def to_bag(
                         written += 1
                 if progress is not None:
                     progress(written, total)
-        rig = reader.index.attachments.get(topics.RIG_NAME)
+        rig = reader.attachment(topics.RIG_NAME)
         if rig is not None:
             Rig.from_text(rig.decode()).save(target / topics.RIG_NAME)
     except (WriterError, OSError) as error:

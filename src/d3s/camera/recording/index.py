@@ -1,25 +1,30 @@
-"""Index of a recording, found by going from record to record: it needs no end of the file.
+"""Index of a recording: by the summary at its end, or, of a file that was cut, without one.
 
-A file that was cut has no summary, and the libraries refuse it. Here each record tells where the
-next one begins, and the first that is not whole is the end. Images are not read for it.
+The summary has a checksum, and says where all is: a damaged record costs what is in it. A file that
+was cut has none, and the libraries refuse it. There each record tells where the next one begins,
+and the first that is not whole is the end. Images are not read for it.
 """
 
 import importlib.util
 import io
 import os
 import struct
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from d3s.errors import InputError
-from d3s.files.raw import named, path_text
+from d3s.files.raw import cut_short, decoded_as, named, path_text
 
 _MAGIC = b"\x89MCAP0\r\n"
-_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX = range(1, 8)
+_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX = range(3, 8)
 _ATTACHMENT, _METADATA, _DATA_END = 0x09, 0x0C, 0x0F
 _RECORD = struct.Struct("<BQ")
+_FOOTER = struct.Struct("<9xQQI")  # start of the summary, of its offsets, and its checksum
+_INDEX_BYTES, _ENTRY_BYTES = 15, 16  # of the index of a channel, and of each message in it
 _MOST_BYTES = 2**31
 """Of a record in memory, and of a chunk that was decompressed."""
 
@@ -56,7 +61,7 @@ class Index:
     topics: dict[int, Topic] = field(default_factory=dict)  # by number of the channel
     chunks: list[Span] = field(default_factory=list)
     places: list[tuple[str, int, int]] = field(default_factory=list)  # topic, time, chunk
-    attachments: dict[str, bytes] = field(default_factory=dict)
+    attachments: dict[str, Span] = field(default_factory=dict)
     notes: dict[str, dict[str, str]] = field(default_factory=dict)
     is_cut: bool = False  # whether the end of the file is missing
 
@@ -79,9 +84,11 @@ class McapReader:
             raise InputError(
                 f"{path_text(path)}: cannot be read: {error.strerror}. Check the name."
             ) from error
+        self._size = self._file.seek(0, os.SEEK_END)
+        self.index = Index()
         with named(path):
             try:
-                self.index = self._scan()
+                self._read_index()
             except BaseException:
                 self._file.close()
                 raise
@@ -100,80 +107,120 @@ class McapReader:
             if isinstance(one, Message) and one.channel_id in self.index.topics
         ]
 
-    def _scan(self) -> Index:
-        size = self._file.seek(0, os.SEEK_END)
-        self._file.seek(0)
-        if self._file.read(len(_MAGIC)) != _MAGIC:
+    def attachment(self, name: str) -> bytes | None:
+        """Content of an attached file; None if there is none of this name."""
+        span = self.index.attachments.get(name)
+        if span is None:
+            return None
+        content = self._bytes(span.start, span.length)
+        if zlib.crc32(content[:-4]).to_bytes(4, "little") != content[-4:] != bytes(4):
+            raise cut_short(f"has a damaged {name}")
+        found: bytes = self._record(span).data
+        return found
+
+    def _read_index(self) -> None:
+        if self._bytes(0, len(_MAGIC)) != _MAGIC:
             raise InputError("does not begin like an MCAP file. Is it a recording?")
-        self.index = index = Index()
-        for span in self._spans(size):
+        end = max(self._size - len(_MAGIC), len(_MAGIC))
+        self.index.is_cut = self._bytes(end, len(_MAGIC)) != _MAGIC
+        if not self._read_summary(end - _FOOTER.size):
+            self._walk()
+
+    def _read_summary(self, end: int) -> bool:
+        """Take in the summary that ends at a byte; whether it is there, and whole."""
+        from mcap.records import AttachmentIndex, ChunkIndex, MetadataIndex
+
+        if self.index.is_cut or end < len(_MAGIC):
+            return False
+        start, _, checksum = _FOOTER.unpack(self._bytes(end, _FOOTER.size))
+        if not len(_MAGIC) <= start < end:
+            return False
+        content = self._bytes(start, end - start)
+        if checksum and zlib.crc32(content + self._bytes(end, _FOOTER.size - 4)) != checksum:
+            return False
+        try:
+            records = _parsed(content)
+        except InputError:
+            return False
+        self._learn(records)
+        for one in records:
+            if isinstance(one, ChunkIndex):
+                self._add_chunk(
+                    _inside(_CHUNK, one.chunk_start_offset, one.chunk_length),
+                    one.message_index_length,
+                    one,
+                )
+            elif isinstance(one, AttachmentIndex):
+                self.index.attachments[one.name] = _inside(_ATTACHMENT, one.offset, one.length)
+            elif isinstance(one, MetadataIndex):
+                self._note(_inside(_METADATA, one.offset, one.length))
+        return bool(self.index.chunks)
+
+    def _walk(self) -> None:
+        """Take in the records one after the other, up to the first that is not whole."""
+        chunks: list[tuple[Span, int]] = []  # each with the bytes of its index, which follows it
+        for span in self._spans():
             if span.opcode == _DATA_END:
                 break
-            self._take(span, index)
-        self._file.seek(max(size - len(_MAGIC), len(_MAGIC)))
-        index.is_cut = self._file.read() != _MAGIC
-        self._take_without_index(index)
-        return index
+            if span.opcode == _CHUNK:
+                chunks.append((span, 0))
+            elif span.opcode == _MESSAGE_INDEX and chunks:
+                chunk, size = chunks[-1]
+                chunks[-1] = chunk, size + _RECORD.size + span.length
+            elif span.opcode == _METADATA:
+                self._note(span)
+            elif span.opcode in (_SCHEMA, _CHANNEL, _ATTACHMENT):
+                with suppress(InputError):
+                    found = self._record(span)
+                    self._learn([found])
+                    if span.opcode == _ATTACHMENT:
+                        self.index.attachments[found.name] = span
+            elif span.opcode == _MESSAGE:
+                raise InputError("has messages outside of chunks. Write it with chunks.")
+        for chunk, size in chunks:
+            self._add_chunk(chunk, size)
 
-    def _take_without_index(self, index: Index) -> None:
-        """Find the messages of chunks that have no index, as the last one of a file may not."""
-        from mcap.records import Message
-
-        indexed = {chunk for _, _, chunk in index.places}
-        for number in sorted(set(range(len(index.chunks))) - indexed):
-            try:
-                records = self._records(index.chunks[number])
-            except InputError:
-                continue
-            self._learn(records, index)
-            index.places += [
-                (index.topics[one.channel_id].name, one.log_time, number)
-                for one in records
-                if isinstance(one, Message) and one.channel_id in index.topics
-            ]
-        index.places.sort(key=lambda place: place[2])
-
-    def _spans(self, size: int) -> Iterator[Span]:
+    def _spans(self) -> Iterator[Span]:
         """Records up to the first that is not whole."""
         place = len(_MAGIC)
-        while place + _RECORD.size <= size:
-            self._file.seek(place)
-            opcode, length = _RECORD.unpack(self._file.read(_RECORD.size))
+        while place + _RECORD.size <= self._size:
+            opcode, length = _RECORD.unpack(self._bytes(place, _RECORD.size))
             start = place + _RECORD.size
             place = start + length
-            if not opcode or place > size:
+            if not opcode or place > self._size:
                 return
             yield Span(opcode, start, length)
 
-    def _take(self, span: Span, index: Index) -> None:
-        if span.opcode == _CHUNK:
-            index.chunks.append(span)
-        elif span.opcode == _MESSAGE_INDEX:
-            self._take_places(span, index)
-        elif span.opcode in (_SCHEMA, _CHANNEL):
-            self._learn([self._record(span)], index)
-        elif span.opcode == _ATTACHMENT:
-            found = self._record(span)
-            index.attachments[found.name] = found.data
-        elif span.opcode == _METADATA:
-            found = self._record(span)
-            index.notes[found.name] = dict(found.metadata)
-        elif span.opcode == _MESSAGE:
-            raise InputError("has messages outside of chunks. Write it with chunks.")
+    def _add_chunk(self, chunk: Span, index_bytes: int, listed: Any = None) -> None:
+        """Take in a chunk by the index behind it; if that is damaged or missing, by its content."""
+        from mcap.records import Message
 
-    def _take_places(self, span: Span, index: Index) -> None:
-        found = self._record(span)
-        if not index.chunks:
-            raise InputError("has an index before the first chunk: it is damaged.")
-        if found.channel_id not in index.topics:
-            self._learn(self._records(index.chunks[-1]), index)
-        topic = index.topics.get(found.channel_id)
-        if topic is None:
-            raise InputError(f"has no channel {found.channel_id}: it is damaged.")
-        number = len(index.chunks) - 1
-        index.places += [(topic.name, time, number) for time, _ in found.records]
+        index = self.index
+        number = len(index.chunks)
+        index.chunks.append(chunk)
+        places: list[tuple[int, int]] = []
+        with suppress(InputError):
+            content = self._bytes(chunk.start + chunk.length, index_bytes)
+            places = _indexed(content, listed)
+        if not places or any(channel not in index.topics for channel, _ in places):
+            with suppress(InputError):
+                records = self._records(chunk)
+                self._learn(records)
+                places = [
+                    (one.channel_id, one.log_time) for one in records if isinstance(one, Message)
+                ]
+        index.places += [
+            (index.topics[channel].name, time, number)
+            for channel, time in places
+            if channel in index.topics
+        ]
 
-    def _learn(self, records: list[Any], index: Index) -> None:
+    def _note(self, span: Span) -> None:
+        with suppress(InputError):
+            found = self._record(span)
+            self.index.notes[found.name] = dict(found.metadata)
+
+    def _learn(self, records: list[Any]) -> None:
         """Take in schemas and channels."""
         from mcap.records import Channel, Schema
 
@@ -183,37 +230,68 @@ class McapReader:
                 schemas[one.id] = one
             elif isinstance(one, Channel):
                 schema = schemas.get(one.schema_id)
-                index.topics[one.id] = Topic(
+                self.index.topics[one.id] = Topic(
                     one.topic,
                     "" if schema is None else schema.name,
                     "" if schema is None else schema.data.decode("utf-8", "replace"),
                     one.message_encoding,
                 )
 
-    def _record(self, span: Span) -> Any:
-        from mcap.stream_reader import StreamReader
+    def _bytes(self, start: int, length: int) -> bytes:
+        if length > _MOST_BYTES:
+            raise cut_short(f"has a record of {length} bytes")
+        self._file.seek(start)
+        return self._file.read(length)
 
-        if span.length > _MOST_BYTES:
-            raise InputError(f"has a record of {span.length} bytes: it is damaged.")
-        self._file.seek(span.start)
-        content = self._file.read(span.length)
+    def _record(self, span: Span) -> Any:
         head = _RECORD.pack(span.opcode, span.length)
-        reader = StreamReader(io.BytesIO(head + content), skip_magic=True, emit_chunks=True)
-        try:
-            return next(iter(reader.records))
-        except (ValueError, struct.error, EOFError, StopIteration, KeyError) as error:
-            raise InputError(f"has a damaged record at byte {span.start}.") from error
+        (found,) = _parsed(head + self._bytes(span.start, span.length))
+        return found
 
     def _records(self, chunk: Span) -> list[Any]:
         from mcap.stream_reader import breakup_chunk
 
         found = self._record(chunk)
         if found.uncompressed_size > _MOST_BYTES:
-            raise InputError(f"has a chunk of {found.uncompressed_size} bytes: it is damaged.")
-        try:
-            return list(breakup_chunk(found, validate_crc=True))
-        except Exception as error:  # of several compression libraries
-            raise InputError(f"has a damaged chunk at byte {chunk.start}: {error}") from error
+            raise cut_short(f"has a chunk of {found.uncompressed_size} bytes")
+        with decoded_as(f"the chunk at byte {chunk.start}"):
+            try:
+                return breakup_chunk(found, validate_crc=True)
+            except MemoryError as error:  # it is as large as its head says, which has no checksum
+                raise ValueError("it declares more than the memory") from error
+
+
+def _inside(opcode: int, start: int, length: int) -> Span:
+    """Content of a record with its head."""
+    return Span(opcode, start + _RECORD.size, length - _RECORD.size)
+
+
+def _parsed(content: bytes) -> list[Any]:
+    """Records with their heads."""
+    from mcap.stream_reader import StreamReader
+
+    stream = io.BytesIO(content)
+    reader = iter(StreamReader(stream, skip_magic=True, emit_chunks=True).records)
+    found = []
+    with decoded_as("records of MCAP"):
+        while stream.tell() < len(content):
+            found.append(next(reader))
+    return found
+
+
+def _indexed(content: bytes, listed: Any) -> list[tuple[int, int]]:
+    """Channel and time of each message by the index of a chunk; none if the summary differs."""
+    records = _parsed(content)
+    with decoded_as("the index of a chunk"):  # a damaged head makes it another record
+        places = [(one.channel_id, time) for one in records for time, _ in one.records]
+        is_same = listed is None or (
+            {one.channel_id for one in records} == set(listed.message_index_offsets)
+            and len(records) * _INDEX_BYTES + len(places) * _ENTRY_BYTES == len(content)
+            and all(
+                listed.message_start_time <= time <= listed.message_end_time for _, time in places
+            )
+        )
+    return places if is_same else []
 
 
 def _has_library() -> bool:

@@ -14,7 +14,7 @@ from d3s.camera.recording import topics
 from d3s.camera.recording.cdr import decode_image, decode_text
 from d3s.camera.recording.index import McapReader, RawMessage, Span
 from d3s.errors import D3SError, InputError
-from d3s.files.raw import named, path_text
+from d3s.files.raw import cut_short, named, path_text
 from d3s.frames.frame import Frame, Refused
 from d3s.rig import Rig
 from d3s.types import Image
@@ -83,12 +83,10 @@ class Recording:
         InputError
             When it cannot be read.
         """
-        content = self._reader.index.attachments.get(topics.RIG_NAME)
-        if content is None:
-            return None
         with named(self.path):
+            content = self._reader.attachment(topics.RIG_NAME)
             try:
-                return Rig.from_text(content.decode())
+                return None if content is None else Rig.from_text(content.decode())
             except (D3SError, UnicodeDecodeError) as error:
                 raise InputError(f"has a rig that cannot be read: {error}") from error
 
@@ -114,7 +112,8 @@ class Recording:
             raise InputError(f"place={place} must be 0 to {len(self._frames) - 1}.")
         time, chunk = self._frames[place]
         with named(self.path):
-            return replace(_frame(self._messages(chunk, time)), name=f"{place:06d}")
+            found = self._messages(chunk, time, topics.FRAME)
+            return replace(_frame(found), name=f"{place:06d}")
 
     def depth(self, place: int) -> RecordedDepth | None:
         """Depth that was recorded with the frame at a place; None if there is none.
@@ -129,7 +128,7 @@ class Recording:
         if chunk is None:
             return None
         with named(self.path):
-            found = self._messages(chunk, time)
+            found = self._messages(chunk, time, topics.DEPTH)
             sigma = found.get(topics.SIGMA)
             return RecordedDepth(
                 _floats(found[topics.DEPTH]), None if sigma is None else _floats(sigma)
@@ -146,7 +145,10 @@ class Recording:
         sums = self._reader.index.notes.get(topics.END_NAME, {})
         if sums.get("dropped", "").isdecimal():
             return int(sums["dropped"])
-        facts = [_json(self._messages(chunk, time)[topics.FRAME]) for time, chunk in self._frames]
+        facts = [
+            _json(self._messages(chunk, time, topics.FRAME)[topics.FRAME])
+            for time, chunk in self._frames
+        ]
         return sum(int(one.get("dropped_before", 0)) for one in facts)
 
     def close(self) -> None:
@@ -161,10 +163,13 @@ class Recording:
         """Close the file."""
         self.close()
 
-    def _messages(self, chunk: Span, time: int) -> dict[str, RawMessage]:
-        """Messages of one time in a chunk, by topic."""
-        found = self._reader.messages(chunk)
-        return {one.topic: one for one in found if one.time_ns == time}
+    def _messages(self, chunk: Span, time: int, topic: str) -> dict[str, RawMessage]:
+        """Messages of one time in a chunk, by topic; one of them must be there."""
+        messages = self._reader.messages(chunk)
+        found = {one.topic: one for one in messages if one.time_ns == time}
+        if topic not in found:
+            raise cut_short(f"has no message of {topic} where its index says")
+        return found
 
 
 def _frame(messages: dict[str, RawMessage]) -> Frame:

@@ -38,8 +38,13 @@ def recover(
     messages = frames = damaged = 0
     try:
         with McapFile(output, overwrite=overwrite) as target:
-            for name, content in index.attachments.items():
-                target.attach(name, "application/octet-stream", content)
+            for name in index.attachments:
+                try:
+                    content = reader.attachment(name) or b""
+                except D3SError:
+                    damaged += 1
+                else:
+                    target.attach(name, "application/octet-stream", content)
             for name, values in index.notes.items():
                 target.note(name, values)
             for topic in index.topics.values():
