@@ -1,0 +1,5 @@
+"""Cases of `attacks.py`: gaps."""
+
+from attacks import Case
+
+CASES: list[Case] = []

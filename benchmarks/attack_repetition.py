@@ -1,0 +1,5 @@
+"""Cases of `attacks.py`: repetition."""
+
+from attacks import Case
+
+CASES: list[Case] = []

@@ -1,0 +1,5 @@
+"""Cases of `attacks.py`: turned."""
+
+from attacks import Case
+
+CASES: list[Case] = []
