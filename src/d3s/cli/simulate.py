@@ -67,8 +67,8 @@ def simulate(
         str | None,
         _option(
             _SCENE,
-            "Move the plane: calibration (0.25 to 1.21 m), evaluation (1.01 to 1.97 m), or "
-            "START:STOP:COUNT.",
+            "Move the plane: calibration (0.25 to 1.21 m), evaluation (1.01 to 1.97 m), both every "
+            "4 cm, or START:STOP:COUNT, even in 1/distance (in metres for lenses without blur).",
             metavar="SEQUENCE",
         ),
     ] = None,

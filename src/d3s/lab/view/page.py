@@ -30,8 +30,8 @@ h2 { font-size: 1.15rem; margin: 2rem 0 0.4rem; border-top: 1px solid #ddd; padd
 p { margin: 0.4rem 0; max-width: 46rem; }
 .verdict { border-left: 0.5rem solid; padding: 0.6rem 1rem; margin: 1rem 0; }
 .verdict.good { border-color: #2e8540; background: #eef7f0; }
-.verdict.usable { border-color: #c28a00; background: #fdf6e3; }
-.verdict.bad { border-color: #c8442d; background: #fcefec; }
+.verdict.usable, .verdict.provisional { border-color: #c28a00; background: #fdf6e3; }
+.verdict.bad, .verdict.none { border-color: #c8442d; background: #fcefec; }
 .verdict ul { padding-left: 1.1rem; margin: 0.5rem 0 0; }
 .verdict strong { font-size: 1.2rem; }
 .scroll { overflow-x: auto; }
