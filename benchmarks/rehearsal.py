@@ -61,7 +61,10 @@ def rehearse(count: int, spacing: str, seed: int, folder: Path) -> dict[str, Any
         if not isinstance(error.report, Report):
             raise
         report = error.report
-    found = {"grade": report.verdict.grade, "remarks": [one.words for one in report.verdict.remarks]}
+    found = {
+        "grade": report.verdict.grade,
+        "remarks": [one.words for one in report.verdict.remarks],
+    }
     names = ("joint_error_share", "beyond_3_sigma", "largest_ninth_share")
     found |= {name: report.measures.get(name) for name in names}
     return found | ({} if report.rig is None else _on_walls(report.rig, folder, seed))
