@@ -1,10 +1,11 @@
 """Every command and Python block of the guides, in order in a clean folder, as a newcomer does.
 
-What a reader brings (a camera, captures, pictures) is made by `BROUGHT`; what takes minutes or needs
-hardware has a stand-in. Everything else has to be written by an earlier line of the page.
+What a reader brings (a camera, captures, pictures) is made by `BROUGHT`; what takes minutes or
+needs hardware has a stand-in. Everything else has to be written by an earlier line of the page.
 """
 
 import glob
+import importlib
 import json
 import shutil
 import sys
@@ -202,7 +203,8 @@ def write_small_demo() -> None:
 @pytest.mark.parametrize("name", BROUGHT)
 def test_every_line_of_a_page_runs_in_order(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("d3s.cli.live.serve", lambda *_, **__: None)  # a page ends with Ctrl-C
+    live = importlib.import_module("d3s.cli.live")
+    monkeypatch.setattr(live, "serve", lambda *_, **__: None)  # a page ends with Ctrl-C
     BROUGHT[name]()
     scope: dict[str, object] = {}
     page = ROOT / "README.md" if name == "README" else DOCS / f"{name}.md"

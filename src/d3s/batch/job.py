@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.batch.writing import CAMERA, DISPARITIES, FIGURE, PREVIEW
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.methods import checked_options, estimate_quietly
@@ -153,7 +153,7 @@ def check_formats(formats: Sequence[str]) -> None:
     if FIGURE in formats:
         need_matplotlib()
     if ZARR in formats and importlib.util.find_spec("zarr") is None:
-        raise InputError("writing zarr needs the package zarr: pip install 'd3s[zarr]'.")
+        raise MissingPackageError("writing zarr needs the package zarr", "zarr")
     for one in formats:
         found = DEPTH_SUFFIXES.get(f".{one}")
         if found is not None and found.name in CHECKS:

@@ -59,7 +59,7 @@ from d3s.cli.record import record, recover, replay
 from d3s.cli.reproduce import reproduce
 from d3s.cli.rig import rig
 from d3s.cli.simulate import simulate
-from d3s.errors import D3SError
+from d3s.errors import D3SError, MissingPackageError
 
 start.interruptible()
 
@@ -100,7 +100,7 @@ class _Commands(TyperGroup):
         except ModuleNotFoundError as error:
             if error.name != "matplotlib" or ctx.params["debug"]:
                 raise
-            words = "figures need the package matplotlib: pip install 'd3s[plot]'."
+            words = MissingPackageError("figures need the package matplotlib", "plot")
             typer.echo(f"d3s: {words}", err=True)
             ctx.exit(BAD_INPUT)
 

@@ -36,14 +36,24 @@ PACKAGES = (
     "rich",
 )
 EXTRAS = {
+    "plot": ("matplotlib", "figures and reports"),
+    "lab": ("matplotlib", "demo, design, evaluation"),
+    "live": ("aiohttp", "d3s live, view, align: pages in the browser"),
+    "record": ("foxglove", "d3s record, replay, recover"),
+    "points": ("viser", "3D points beside a live page"),
+    "basler": ("pypylon", "cameras of Basler"),
+    "genicam": ("harvesters", "cameras with GenICam"),
     "exr": ("OpenEXR", "OpenEXR files"),
+    "ros": ("mcap_ros2", "MCAP files of depth for ROS 2"),
     "xarray": ("xarray", "DepthMap.to_xarray"),
-    "ros": ("mcap_ros2", "MCAP recordings for ROS 2 and Foxglove"),
+    "zarr": ("zarr", "many frames as one array"),
+    "dask": ("distributed", "a cluster, --scheduler"),
     "render": ("mitsuba", "path-traced rooms"),
+    "marigold": ("diffusers", "a diffusion network; heavy"),
     "docs": ("sphinx", "to build the documentation"),
     "dev": ("pytest", "to run the tests"),
 }
-"""Extras of `pip install d3s[NAME]`: a module that shows it is installed, and its purpose."""
+"""Extras: a module that shows it is installed, and its purpose."""
 
 # Instruction sets that make the compiled loops fast; without them the loops work more slowly.
 _SIMD = ("avx512f", "avx2", "fma", "sse4.2", "neon", "sve")

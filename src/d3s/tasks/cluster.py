@@ -22,7 +22,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from d3s.errors import D3SError, InputError
+from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.runtime.digest import package_digest
 from d3s.runtime.versions import versions
 from d3s.tasks import worker
@@ -72,7 +72,7 @@ class Cluster:
 
     def _client(self) -> Any:
         if importlib.util.find_spec("distributed") is None:
-            raise InputError("a cluster needs the package dask: pip install 'd3s[dask]'.")
+            raise MissingPackageError("a cluster needs the package dask", "dask")
         from distributed import Client
 
         try:
