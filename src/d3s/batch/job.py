@@ -20,7 +20,7 @@ from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
+from d3s.formats import CSV, DEPTH_SUFFIXES, MAX_PIXELS, PLY
 from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.types import Image
@@ -37,6 +37,7 @@ ALL_FORMATS = (
 """NPZ with everything, the formats that other programs read, and pictures for people."""
 
 _ALL = "all"
+_HOLD_COLOUR = (".npz", *PLY.suffixes, *CSV.suffixes)
 STORE = "depth.zarr"
 """Name of the array of all frames, in the folder of the results."""
 
@@ -66,8 +67,8 @@ class DepthJob:
 
     @property
     def needs_colour(self) -> bool:
-        """Whether a format is written that shows the colours of the left view."""
-        return any(f".{one}" in PLY.suffixes for one in self.formats)
+        """Whether a format is written that holds the colours of the left view."""
+        return any(f".{one}" in _HOLD_COLOUR for one in self.formats)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
