@@ -62,7 +62,7 @@ def _warm_up(*, quiet: bool) -> None:
         say_step(f"Compiled or found in {time.monotonic() - started_s:.0f} s. Kept in {kept}.")
 
 
-_WARM_STEPS = 10  # of d3s.cli.installation
+_WARM_STEPS = 11  # of d3s.cli.installation
 
 
 def _as_json(health: "Health") -> dict[str, object]:

@@ -63,8 +63,8 @@ class DepthMap:
         hold the given values exactly. It may be the array that was given, not a copy. None if the
         depth map was made without it.
     colour
-        Colours of the left view, RGB (rows, cols, 3) uint8 by the sRGB curve, as screens show them, for
-        point clouds and pictures. None for grey views.
+        Colours of the left view, RGB (rows, cols, 3) uint8 by the sRGB curve, as screens show them,
+        for point clouds and pictures. None for grey views.
     comparison
         Rows and light of both views compared at their matches, by which a
         `d3s.estimate.diagnosis.DriftWatch` notices a camera that has moved. None if it was not
