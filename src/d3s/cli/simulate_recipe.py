@@ -84,7 +84,7 @@ _SCENES_OF_OPTION: dict[str, tuple[SceneName, ...]] = {
     "encoding": (*_TEXTURED, SceneName.DEPTH_MAP),
     **dict.fromkeys(("near", "far", "things", "photos", "surfaces", "count"), (SceneName.RANDOM,)),
 }
-_ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet"}
+_ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet", "workers"}
 
 
 def flag(name: str) -> str:
@@ -130,7 +130,7 @@ def _check_beside_recipe(given: set[str]) -> None:
     if others:
         raise typer.BadParameter(
             f"--recipe says everything but where to: {flag(others[0])} cannot be given with "
-            "it. Only --output, --force and --quiet can."
+            "it. Only --output, --workers, --force and --quiet can."
         )
 
 
