@@ -7,6 +7,7 @@ needs hardware has a stand-in. Everything else has to be written by an earlier l
 import glob
 import importlib
 import json
+import runpy
 import shutil
 import sys
 from collections.abc import Callable
@@ -98,7 +99,7 @@ def bring_live() -> None:
     video.write((raw // 256).astype(np.uint8))
     video.release()
     zarr = pytest.importorskip("zarr")
-    zarr.save("pairs.zarr", raw[None])
+    zarr.save("raw.zarr", raw[None])
 
 
 BROUGHT: dict[str, Callable[[], None]] = {
@@ -198,6 +199,21 @@ def write_small_demo() -> None:
     made = run_demo((240, 480))
     write_demo(made, Path("demo"))
     np.save("demo_truth.npy", made.pair.depth_m)
+
+
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "examples").glob("*.py")), ids=lambda one: one.stem
+)
+def test_an_example_draws_its_picture(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    runpy.run_path(str(script))
+    matplotlib.pyplot.close("all")
+    assert cv2.imread(f"{script.stem}.png") is not None
+    kept = DOCS / "_static" / "examples" / f"{script.stem}.png"
+    assert kept.stat().st_size < 40_000
+    assert f"({script.name})" in (ROOT / "examples" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", BROUGHT)
