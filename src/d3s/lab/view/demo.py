@@ -184,9 +184,13 @@ def demo_page(demo: Demo) -> str:
         heading("Files"),
         html_table(("file", "what it is"), _FILES),
         heading("Your own pictures"),
-        words("A rectified pair of any stereo camera:"),
+        words(
+            "A rectified pair of any stereo camera, here that of this page; the offset is x_left - "
+            "x_right of a point at infinity:"
+        ),
         _command(
-            "d3s depth left.png right.png --focal-length-px 995 --baseline 193mm --output depth"
+            "d3s depth left.png right.png --focal-length-px 6050 --baseline 3.84mm "
+            "--disparity-offset-px 0 --output depth"
         ),
         words("A raw frame of a camera that d3s calibrate has measured:"),
         _command("d3s depth raw.png --rig rig.toml --output depth"),
@@ -225,6 +229,7 @@ _FILES = (
     ("demo.png", "the picture above"),
     ("depth.npz", "the depth of our method with sigma, confidence, flags and the camera"),
     ("depth.ply", "the same as a cloud of points, for MeshLab, CloudCompare or Open3D"),
+    ("left.png, right.png", "the views, in 16 bit"),
     ("rig.toml", "the camera"),
     ("optics.png", "what its optics can know"),
 )
