@@ -36,10 +36,9 @@ pytestmark = pytest.mark.slow
 STAND_INS = {
     "basler": "frames/board_4.png",  # a camera
     "uvc:0": "frames/board_4.png",
-    "0.25:1.2:25": "0.25:0.55:10",  # as far as the small camera sees
-    "0.25:1.2:20": "0.25:0.55:10",
-    "design.toml": "board.toml",  # of the small camera, where captures are calibrated
 }
+# Where captures are calibrated: those of a small camera, as far as it sees.
+SMALL = {"0.25:1.2:25": "0.25:0.55:10", "design.toml": "board.toml"}
 # Lines that need a network, another program, a person, or an hour.
 LEFT_OUT = ("make test", "source ", "pip ", "dask ", "--scheduler", "--captures", "--side-by-side")
 DONE = {"align": (0, 1, 6), "check": (0, 5, 6)}  # exit codes that answer, and are no failure
@@ -164,20 +163,13 @@ def run_line(words: list[str]) -> None:
         return
     assert words[0] == "d3s", line
     name = words[1]
-    written = {words[i + 1] for i, word in enumerate(words[:-1]) if word == "-o"}
-    words = [
-        word if word in written or not is_small(words) else STAND_INS.get(word, word)
-        for word in words
-    ]
+    words = [STAND_INS.get(word, word) for word in words]
+    if name == "calibrate" or "--sequence" in words:
+        words = [SMALL.get(word, word) for word in words]
     words = [path for word in words for path in (sorted(glob.glob(word)) or [word])]  # noqa: PTH207
     words += more_of(name, line)
     done = run(*words[1:])
     assert done.exit_code in DONE.get(name, (0,)), f"{' '.join(words)}\n{done.output}"
-
-
-def is_small(words: list[str]) -> bool:
-    """Whether the line is of the small camera: it sees boards, or stands for a camera."""
-    return words[1] in ("calibrate", "align", "live", "record") or "--sequence" in words
 
 
 def more_of(name: str, line: str) -> list[str]:
@@ -187,8 +179,6 @@ def more_of(name: str, line: str) -> list[str]:
         return [] if "--text" in line else ["--text"]
     if name == "calibrate" and "--design" not in line:
         return ["--design", "board.toml"]
-    if name == "simulate" and "--raw" in line and "--shape" not in line:
-        return ["--shape", "540x960"]
     return []
 
 
