@@ -31,7 +31,7 @@ def health():
 @pytest.fixture
 def run(monkeypatch):
     def invoke(health, *arguments):
-        monkeypatch.setattr(d3s.cli.installation, "examine", lambda *_: health)
+        monkeypatch.setattr(d3s.cli.installation, "examine", lambda rig: health)
         return CliRunner().invoke(app, ["doctor", *arguments])
 
     return invoke
