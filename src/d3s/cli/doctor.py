@@ -81,8 +81,7 @@ def _print(health: "Health") -> None:
     from d3s.errors import install_command
 
     console = Console()
-    tables = {f"d3s {health.version}": _rows(health), "extras": _extras(health)}
-    for title, rows in tables.items():
+    for title, rows in ((f"d3s {health.version}", _rows(health)), ("extras", _extras(health))):
         table = Table(title=title, show_header=False)
         for row in rows:
             table.add_row(*map(escape, row))
@@ -95,7 +94,7 @@ def _print(health: "Health") -> None:
         console.print("All is well.")
 
 
-def _rows(health: "Health") -> list[tuple[str, str]]:
+def _rows(health: "Health") -> list[tuple[str, ...]]:
     test = health.self_test
     return [
         ("Python", f"{health.python}, {health.system}"),
@@ -112,7 +111,7 @@ def _rows(health: "Health") -> list[tuple[str, str]]:
     ]
 
 
-def _extras(health: "Health") -> list[tuple[str, str, str]]:
+def _extras(health: "Health") -> list[tuple[str, ...]]:
     from d3s.cli.installation import EXTRAS
 
     return [
