@@ -129,8 +129,10 @@ def run(
     place = _Cluster(where, read, written) if isinstance(where, str) else _Processes(where)
     try:
         yield from _shared(work, jobs, place)
-    finally:
-        place.end()
+    except BaseException:
+        place.end(at_once=True)
+        raise
+    place.end()
 
 
 def results(
@@ -303,7 +305,7 @@ class _Processes:
     def has_died(self, error: Exception) -> bool:
         """Whether a worker has died, which breaks the whole pool."""
         if isinstance(error, BrokenProcessPool):
-            self.end()
+            self.end(at_once=True)
             return True
         return False
 
@@ -318,18 +320,20 @@ class _Processes:
                 self.submit(int, 0).result()
                 return
             except BrokenProcessPool:
-                self.end()
+                self.end(at_once=True)
         raise WorkerEndedError(
             f"{_MOST_DEAD_STARTS} worker processes in a row died before they began. Their messages "
             'are above. A script that is no module needs `if __name__ == "__main__":` before its '
             "call; --workers 1, workers=1 needs no other process."
         )
 
-    def end(self) -> None:
-        """End all workers at once, also in the middle of a job."""
+    def end(self, *, at_once: bool = False) -> None:
+        """End all workers; at once is also in the middle of a job."""
         if self._pool is not None and self._open is not None:
-            self._open.close()
+            if at_once:
+                self._open.close()
             self._pool.shutdown(cancel_futures=True)
+            self._open.close()
             self._pool = None
 
 
@@ -374,7 +378,7 @@ class _Cluster:
                 f"{cluster.PATIENCE_S:g} s. What is finished is kept: go on when it runs."
             )
 
-    def end(self) -> None:
+    def end(self, *, at_once: bool = False) -> None:
         """Cancel what has not begun, and leave the cluster."""
         if self._client.status == "running":
             self._pool.shutdown(wait=False)
