@@ -58,7 +58,8 @@ def rig_of_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
     from d3s.rig import Rig
 
     if path.suffix.lower() == ".toml" or not path.is_file():
-        return Rig.load(path), ()
+        camera = Rig.load(path)
+        return camera, (camera.doubt,) if camera.doubt else ()
     from d3s.rig.imports import read_rig
 
     imported = read_rig([path])
@@ -174,7 +175,12 @@ def rig_of_word(word: str | None) -> "Rig | None":
 
     if word is None:
         return None
-    return Rig.paper_prototype() if word == PAPER else rig_of_file(Path(word))[0]
+    if word == PAPER:
+        return Rig.paper_prototype()
+    camera, _ = rig_of_file(Path(word))
+    if camera.doubt:
+        typer.echo(f"Note: {camera.doubt}", err=True)
+    return camera
 
 
 def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: bool) -> "Source":
