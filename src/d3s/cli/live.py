@@ -14,7 +14,6 @@ from d3s.cli.camera import (
     SideBySide,
     SourceRig,
     name_of,
-    opened,
     rig_of_word,
 )
 from d3s.cli.depth import parsed_method
@@ -27,13 +26,14 @@ from d3s.cli.options import (
     order_of,
     with_groups,
 )
-from d3s.cli.output import Quiet, value_of
+from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 
 if TYPE_CHECKING:
     from d3s.camera.live.pipeline import Counts, LiveRecorder
     from d3s.camera.live.saved import Show
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
+    from d3s.frames import Source
     from d3s.rig import Rig
 
 _RECORDING = ".mcap"
@@ -142,12 +142,13 @@ def live(
     """Watch the depth of a camera in the browser, with an error bar for each pixel.
 
     Prints the address of the page, which holds a secret token: who has the address can watch. The
-    page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
+    page answers this machine only, unless --host says otherwise. Ctrl-C ends it. Exit code 1 if no
+    depth was computed, such as with a rig that does not fit the camera.
     """
     from d3s.camera.live import check_server
     from d3s.camera.live.pipeline import Pipeline
     from d3s.camera.live.shows import LiveShow
-    from d3s.frames import SourceOptions
+    from d3s.frames import SourceOptions, open_source
 
     check_server()
     camera = _rig_of(source, rig)
@@ -161,7 +162,8 @@ def live(
         gain=grabbing.gain,
         keep_raw=True,  # for recordings
     )
-    frames = opened(source, camera, options, quiet=showing.quiet)
+    frames = open_source(source, camera, options)
+    _check_fit(frames, camera)
     pipeline = Pipeline(
         frames,
         camera,
@@ -179,6 +181,31 @@ def live(
         _serve(stack, show, showing, address)
     if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
+    if not pipeline.counts.computed:
+        raise _nothing(pipeline.problem or pipeline.state)
+
+
+def _check_fit(source: "Source", rig: "Rig") -> None:
+    """End with the reason if the first frame of a camera does not fit the rig."""
+    from d3s.camera.capture.live_camera import GRABBING, LiveCamera, misfit
+
+    if not isinstance(source, LiveCamera) or source.state != GRABBING:
+        return
+    try:
+        first = source.first()
+        reason = "" if first is None else misfit(first, rig)
+    except BaseException:
+        source.close()
+        raise
+    if reason:
+        source.close()
+        raise _nothing(reason)
+
+
+def _nothing(reason: str) -> typer.Exit:
+    """End of a command that computed nothing."""
+    typer.echo(f"d3s: no depth was computed: {reason}", err=True)
+    return typer.Exit(NOTHING_USABLE)
 
 
 @with_groups

@@ -63,6 +63,7 @@ def record(
     program is killed or the disk is full; d3s recover then gives the file its index. Exit code 3
     if the disk failed, and 1 if there was no frame.
     """
+    from d3s.camera.capture.live_camera import LiveCamera, misfit
     from d3s.camera.recording import Recorder
     from d3s.camera.recording.mcap_file import check_installed
     from d3s.frames import SourceOptions
@@ -79,6 +80,11 @@ def record(
     )
     with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
         notes = {"camera": name_of(frames_of, source)}
+        if camera is not None and isinstance(frames_of, LiveCamera):
+            first = frames_of.first()
+            reason = "" if first is None else misfit(first, camera)
+            if reason:
+                typer.echo(f"Note: the rig does not fit the frames: {reason}", err=True)
         recorder = Recorder(output, rig=camera, notes=notes, overwrite=force)
         try:
             with recorder:

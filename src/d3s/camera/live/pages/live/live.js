@@ -49,6 +49,7 @@ function greet(header) {
   page.frame = null;
   if (!page.panels.size) header.panels.forEach(addPanel);
   showAbilities();
+  showState(header);
   askFrame();
 }
 
