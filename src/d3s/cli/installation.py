@@ -38,7 +38,7 @@ PACKAGES = (
 EXTRAS = {
     "exr": ("OpenEXR", "OpenEXR files"),
     "xarray": ("xarray", "DepthMap.to_xarray"),
-    "ros": ("mcap_ros2", "MCAP recordings for ROS 2 and Foxglove"),
+    "ros": ("rosbags", "MCAP recordings for ROS 2 and Foxglove"),
     "render": ("mitsuba", "path-traced rooms"),
     "docs": ("sphinx", "to build the documentation"),
     "dev": ("pytest", "to run the tests"),

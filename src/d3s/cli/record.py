@@ -246,16 +246,11 @@ def recover(
     All that can be read is copied, with an index, so that other programs open it too. Exit code 4
     if pieces in the middle were damaged.
     """
-    from d3s.camera.recording.index import McapReader
-    from d3s.camera.recording.recover import recover as make_whole
+    from d3s.camera.recording.conversion import recover as make_whole
 
     target = output or recording.with_name(f"{recording.stem}_recovered.mcap")
     check_places(target, force=force)
-    reader = McapReader(recording)
-    count = len(reader.index.chunks)
-    reader.close()
-    words = f"Copying {count} pieces."
-    with progress_bar(count, words, quiet=quiet or as_json) as progress:
+    with progress_bar(1, "Copying all that can be read.", quiet=quiet or as_json) as progress:
         found = make_whole(recording, target, overwrite=force, progress=progress)
     if as_json:
         say_json({"file": str(target), **found._asdict()})
