@@ -119,7 +119,7 @@ def test_recover(tmp_path, recording):
     (tmp_path / "cut.mcap").write_bytes(content[: int(0.7 * len(content))])
     done = run("recover", tmp_path / "cut.mcap")
     assert done.exit_code == 0, done.output
-    assert "1 frames, 3 messages. The file was cut; 0 damaged" in done.stdout
+    assert "1 frames, 5 messages. The file was cut; 0 damaged" in done.stdout
     with Recording(tmp_path / "cut_recovered.mcap") as found:
         assert not found.is_cut
         assert found.rig() == RIG

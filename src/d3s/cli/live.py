@@ -72,9 +72,6 @@ MaxSigma = Annotated[
         parser=length_m, metavar="LENGTH", help="Show depths that are as certain, such as 5mm."
     ),
 ]
-Points = Annotated[
-    bool, typer.Option("--points", help="Also a page of 3D points, by the package viser.")
-]
 Seconds = Annotated[
     float | None,
     typer.Option(min=0, help="End after so many seconds; Ctrl-C if left.", show_default=False),
@@ -95,7 +92,6 @@ class EstimateOptions(NamedTuple):
 class ShowOptions(NamedTuple):
     """Options of the pages of a show, beside their address."""
 
-    points: Points = False
     seconds: Seconds = None
     quiet: Quiet = False
 
@@ -131,6 +127,14 @@ def live(
         Path, typer.Option("--output", "-o", help="Folder for recordings and snapshots.")
     ] = Path("live"),
     record: Annotated[bool, typer.Option("--record", help="Record from the start.")] = False,
+    foxglove: Annotated[
+        bool,
+        typer.Option(
+            "--foxglove",
+            help="Also serve the application Foxglove, at 127.0.0.1, port 8765. It has no token, "
+            "and checks neither Host nor Origin: every program and page of this machine can read.",
+        ),
+    ] = False,
     side_by_side: SideBySide = False,
     bayer: Bayer = None,
     encoding: FileEncoding = None,
@@ -177,7 +181,12 @@ def live(
             pipeline.start_recording()
         stack.enter_context(pipeline)
         title = name_of(frames, source)
-        show = LiveShow(pipeline, title=title, folder=output, has_points=showing.points)
+        show = LiveShow(pipeline, title=title, folder=output)
+        if foxglove:
+            from d3s.camera.live.foxglove import WARNING, serving
+
+            link = stack.enter_context(serving(show))
+            typer.echo(f"Open {link} in Foxglove. Warning: {WARNING}", err=True)
         _serve(stack, show, showing, address)
     if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
@@ -239,9 +248,7 @@ def view(
     settings = _settings(estimating)
     saved = open_saved(path, rig_of_word(rig))
     with ExitStack() as stack:
-        show = SavedShow(
-            saved, title=path.name, settings=settings, folder=output, has_points=showing.points
-        )
+        show = SavedShow(saved, title=path.name, settings=settings, folder=output)
         stack.enter_context(show)
         _serve(stack, show, showing, address)
 
@@ -252,12 +259,7 @@ def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Addres
 
     feed = Feed(show)
     stack.callback(feed.close)
-    pages: list[Page] = [live_page(feed)]
-    if showing.points:
-        from d3s.camera.live.points import PointsPage
-
-        pages.append(stack.enter_context(PointsPage(show)).page)
-    serve(pages, address, seconds=showing.seconds, quiet=showing.quiet)
+    serve([live_page(feed)], address, seconds=showing.seconds, quiet=showing.quiet)
 
 
 def serve(

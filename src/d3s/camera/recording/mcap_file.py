@@ -98,11 +98,20 @@ class Channels:
             context=self.context,
         )
 
-    def write(self, topic: str, data: bytes, time_ns: int) -> None:
-        """Write a message."""
+    def declare(self, topic: str) -> None:
+        """Declare a topic of `topics.SCHEMAS`, unless it is."""
         if topic not in self._channels:
             schema = topics.SCHEMAS[topic]
             self.add_topic(topic, schema, ros.definition(schema))
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody takes messages."""
+        return any(one.has_sinks() for one in self._channels.values())
+
+    def write(self, topic: str, data: bytes, time_ns: int) -> None:
+        """Write a message."""
+        self.declare(topic)
         self._channels[topic].log(data, log_time=time_ns)
 
 
