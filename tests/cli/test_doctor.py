@@ -26,7 +26,7 @@ def health():
 @pytest.fixture
 def run(monkeypatch):
     def invoke(health, *arguments):
-        monkeypatch.setattr(d3s.cli.installation, "examine", lambda: health)
+        monkeypatch.setattr(d3s.cli.installation, "examine", lambda rig: health)
         return CliRunner().invoke(app, ["doctor", *arguments])
 
     return invoke

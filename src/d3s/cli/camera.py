@@ -31,7 +31,6 @@ def chosen_rig(
 ) -> "tuple[Rig, tuple[str, ...]]":
     """Camera, and remarks on it."""
     from d3s.rig import Rig
-    from d3s.rig.imports import read_rig
 
     if rig is not None:
         if any(value is not None for value in numbers):
@@ -50,17 +49,18 @@ def chosen_rig(
     beside = _beside(found)
     if beside is None:
         raise _no_camera()
-    imported = read_rig([beside])
-    return imported.rig, (f"the camera is that of {beside}.", *imported.remarks)
+    read, remarks = rig_of_file(beside)
+    return read, (f"the camera is that of {beside}.", *remarks)
 
 
 def rig_of_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
     """Rig of a rig file or of a calibration file, and remarks on it."""
     from d3s.rig import Rig
-    from d3s.rig.imports import read_rig
 
     if path.suffix.lower() == ".toml" or not path.is_file():
         return Rig.load(path), ()
+    from d3s.rig.imports import read_rig
+
     imported = read_rig([path])
     return imported.rig, imported.remarks
 
