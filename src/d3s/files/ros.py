@@ -84,6 +84,33 @@ def _image(values: NDArray[Any], encoding: str, head: Message) -> Message:
     }
 
 
+_KINDS = {"mono8": "u1", "8UC1": "u1", "mono16": "u2", "16UC1": "u2", "32FC1": "f4"}
+
+
+def pixels_of(message: Any) -> NDArray[Any]:
+    """Pixels of a `sensor_msgs/Image`, of any library of ROS messages; a view where it can be.
+
+    The shape is (rows, cols), or (rows, cols, 3) in the order of the encoding.
+    """
+    encoding, rows, cols, step = message.encoding, message.height, message.width, message.step
+    channels = 3 if encoding in ("rgb8", "bgr8") else 1
+    kind = _KINDS.get(encoding, "u1" if channels == 3 else "")
+    if encoding.startswith("bayer_") and encoding[-1:] in "68":
+        kind = "u2" if encoding.endswith("16") else "u1"
+    if not kind:
+        raise InputError(
+            f"an image has the encoding {encoding!r}: it must be mono8, mono16, bayer, rgb8, bgr8 "
+            "or 32FC1."
+        )
+    data = np.frombuffer(message.data, np.uint8)
+    dtype = np.dtype(("<", ">")[bool(message.is_bigendian)] + kind)
+    used = cols * channels * dtype.itemsize
+    if not rows or not 0 < used <= step or data.size != rows * step:
+        raise InputError(f"an image of {rows} x {cols} px has {data.size} bytes, {step} each row.")
+    pixels = data.reshape(rows, step)[:, :used].view(dtype)
+    return pixels.reshape(rows, cols, 3) if channels == 3 else pixels
+
+
 def camera_info(image: DepthImage, head: Message) -> Message:
     """`sensor_msgs/CameraInfo` of the left view, which is rectified and without distortion."""
     return pinhole_info(image.depth_m.shape, check_camera(image), image.centre_px, head)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
@@ -210,9 +209,6 @@ class McapReader:
                 raise ValueError("it declares more than the memory") from error
 
 
-_KINDS = {"mono8": "u1", "8UC1": "u1", "mono16": "u2", "16UC1": "u2", "32FC1": "f4"}
-
-
 def text_of(data: bytes) -> str:
     """Text of a `std_msgs/String`."""
     with decoded_as("a text of ROS 2"):
@@ -232,24 +228,5 @@ def image_of(data: bytes) -> ImageMessage:
     """Content of a `sensor_msgs/Image`; the pixels are a view into `data`."""
     with decoded_as("an image of ROS 2"):
         found = ros.types().deserialize_cdr(data, ros.IMAGE)
-    encoding, rows, cols = found.encoding, found.height, found.width
-    channels = 3 if encoding in ("rgb8", "bgr8") else 1
-    kind = _KINDS.get(encoding, "u1" if channels == 3 else "")
-    if encoding.startswith("bayer_") and encoding[-1:] in "68":
-        kind = "u2" if encoding.endswith("16") else "u1"
-    if not kind:
-        raise InputError(
-            f"an image has the encoding {encoding!r}: it must be mono8, mono16, bayer, rgb8, bgr8 "
-            "or 32FC1."
-        )
-    dtype = np.dtype(("<", ">")[bool(found.is_bigendian)] + kind)
-    used = cols * channels * dtype.itemsize
-    if not rows or not 0 < used <= found.step or found.data.size != rows * found.step:
-        raise InputError(
-            f"an image of {rows} x {cols} px has {found.data.size} bytes, {found.step} each row."
-        )
-    pixels = found.data.reshape(rows, found.step)[:, :used].view(dtype)
-    if channels == 3:
-        pixels = pixels.reshape(rows, cols, 3)
     stamp = found.header.stamp
-    return ImageMessage(pixels, encoding, 10**9 * stamp.sec + stamp.nanosec)
+    return ImageMessage(ros.pixels_of(found), found.encoding, 10**9 * stamp.sec + stamp.nanosec)
