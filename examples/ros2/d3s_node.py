@@ -78,7 +78,6 @@ def main() -> None:
     """Run the node until Ctrl-C."""
     import message_filters
     import rclpy
-    from rclpy.qos import qos_profile_sensor_data as sensor_data
     from rosidl_runtime_py.set_message import set_message_fields
     from rosidl_runtime_py.utilities import get_message
 
@@ -102,9 +101,7 @@ def main() -> None:
             publishers[topic].publish(message)
 
     subscribers = [
-        message_filters.Subscriber(
-            node, get_message(kind), topic, qos_profile=qos_profile_sensor_data
-        )
+        message_filters.Subscriber(node, get_message(kind), topic, qos_profile=sensor_data)
         for topic, kind in INPUTS.items()
     ]
     message_filters.TimeSynchronizer(subscribers, 2).registerCallback(work)

@@ -83,7 +83,9 @@ def test_other_readers_open_it(tmp_path):
     with RecordingWriter(tmp_path / "a.mcap", rig=RIG) as writer:
         writer.write(frame)
         depth = RNG.random((61, 81), dtype=np.float32)
-        writer.write_depth(DepthImage(depth_m=depth, sigma_m=depth / 9, focal_length_px=200.0), 0)
+        writer.write_depth(
+            DepthImage(depth_m=depth, sigma_m=depth / 9, focal_length_px=200.0, baseline_m=0.01), 0
+        )
     with (tmp_path / "a.mcap").open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
         found = {
@@ -103,6 +105,7 @@ def test_other_readers_open_it(tmp_path):
     assert list(found["/camera/camera_info"][2].k[2::3]) == [*RIG.calibration.anchor_left_px, 1]
     info = found["/depth/camera_info"][2]
     assert (info.k[0], info.width, info.distortion_model) == (200.0, 81, "plumb_bob")
+    assert found["/depth/disparity"][2].f == 200
     # Depth belongs to its frame by the time.
     assert found["/depth/image"][1].log_time == found["/camera/image_raw"][1].log_time
 

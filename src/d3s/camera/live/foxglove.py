@@ -18,7 +18,7 @@ PORT = 8765
 """Port that Foxglove proposes."""
 _TOPICS = (
     *(topics.LEFT, topics.RIGHT, topics.LEFT_CAMERA, topics.RIGHT_CAMERA),
-    *(topics.DEPTH, topics.SIGMA, topics.DEPTH_CAMERA),
+    *(topics.DEPTH, topics.SIGMA, topics.DISPARITIES, topics.DEPTH_CAMERA),
 )
 WARNING = (
     "Foxglove is served without a token, and neither Host nor Origin is checked: every program and "

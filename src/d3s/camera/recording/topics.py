@@ -1,6 +1,6 @@
 """Topics of a recording, and the types of their messages."""
 
-from d3s.files.ros import CAMERA_INFO, IMAGE
+from d3s.files.ros import CAMERA_INFO, DISPARITY, IMAGE
 
 STRING = "std_msgs/msg/String"
 RAW, RAW_CAMERA = "/camera/image_raw", "/camera/camera_info"
@@ -11,10 +11,12 @@ FRAME = "/d3s/frame"
 NOTE = "/d3s/note"
 """What is no frame, as JSON: frames that were refused."""
 DEPTH, SIGMA, DEPTH_CAMERA = "/depth/image", "/depth/sigma", "/depth/camera_info"
+DISPARITIES = "/depth/disparity"
 
 SCHEMAS = {
     **dict.fromkeys((RAW, LEFT, RIGHT, DEPTH, SIGMA), IMAGE),
     **dict.fromkeys((RAW_CAMERA, LEFT_CAMERA, RIGHT_CAMERA, DEPTH_CAMERA), CAMERA_INFO),
+    DISPARITIES: DISPARITY,
     **dict.fromkeys((FRAME, NOTE), STRING),
 }
 """Type of the messages of each topic."""

@@ -13,7 +13,7 @@ from d3s.camera.recording import topics
 from d3s.camera.recording.mcap_file import Channels, McapFile
 from d3s.errors import D3SError
 from d3s.files import ros
-from d3s.files.depth_image import DepthImage, middle_px
+from d3s.files.depth_image import DepthImage, check_camera, middle_px
 from d3s.files.ros import FRAME_ID, Message
 from d3s.frames.frame import Frame, Refused
 from d3s.rig import Rig
@@ -193,11 +193,14 @@ def send_images(to: Channels, frame: Frame, rig: Rig | None, time_ns: int) -> No
 
 
 def send_depth(to: Channels, image: DepthImage, time_ns: int) -> None:
-    """Write depth, sigma and the camera of the left view."""
+    """Write depth, sigma, disparity if the baseline is known, and the camera of the left view."""
     head = ros.header_ns(time_ns, FRAME_ID)
     send(to, topics.DEPTH, ros.image_32fc1(image.depth_m, head), time_ns)
     if image.sigma_m is not None:
         send(to, topics.SIGMA, ros.image_32fc1(image.sigma_m, head), time_ns)
+    if image.baseline_m is not None:
+        found = ros.disparity_image(image.depth_m, check_camera(image), image.baseline_m, head)
+        send(to, topics.DISPARITIES, found, time_ns)
     send(to, topics.DEPTH_CAMERA, ros.camera_info(image, head), time_ns)
 
 
