@@ -78,6 +78,7 @@ def main() -> None:
     """Run the node until Ctrl-C."""
     import message_filters
     import rclpy
+    from rclpy.qos import qos_profile_sensor_data as sensor_data
     from rosidl_runtime_py.set_message import set_message_fields
     from rosidl_runtime_py.utilities import get_message
 
