@@ -104,6 +104,7 @@ def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
         shape=_QUICK_SHAPE if context.quick else _SHAPE,
         noise=NOISE,
         seed=context.seed,
+        photos=context.photos,
     )
     return near, near.replace(depths_m=far_m)
 
@@ -287,7 +288,7 @@ def _how(context: Context) -> str:
     near, far = sweeps(context)
     rows, cols = near.shape
     return (
-        f"Simulated: {len(near.patterns)} textures ({', '.join(near.patterns)}) at "
+        f"Simulated: {len(near.textures)} textures ({', '.join(near.textures)}) at "
         f"{len(near.depths_m)} depths from {near.depths_m[0]:g} to {near.depths_m[-1]:g} m and "
         f"{len(far.depths_m)} from {far.depths_m[0]:g} to {far.depths_m[-1]:g} m, views of "
         f"{rows} x {cols} px, {near.noise:.0%} noise."
