@@ -11,11 +11,11 @@ import numpy as np
 
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
-from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan
 from d3s.estimate.consensus.denominator_noise import LEAST_SHARE, removed_noise
 from d3s.estimate.consensus.lens_corrections import correction_grids
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
-from d3s.estimate.consensus.smoothing import noise_variance, smoothed
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import ConsensusOptions
@@ -81,7 +81,7 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
     left_smoothed, right_smoothed = run_together(
-        *(lambda view=view: smoothed(view, plan.settings.prefilter_sigma_px) for view in pair)
+        *(lambda view=view: filtered(view, plan) for view in pair)
     )
     noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
     removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
@@ -189,24 +189,23 @@ def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials
             last_cols=plan.last_cols,
             whole_px=whole.astype(np.int64),
             taps=_quintic_taps(whole - shifts).astype(np.float32),
-            equations=_equations(plan.baselines_m, plan.rig),
+            equations=_equations(plan),
             variance_weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
             noise_square=np.float32(removed),
             least_squares=np.float32(LEAST_SHARE * removed * plan.settings.window_px**2),
         )
 
 
-def _equations(baselines_m: FloatArray, rig: Rig) -> kernels.Equations:
+def _equations(plan: ConsensusPlan) -> kernels.Equations:
     """Weights of the depth equation of each virtual baseline."""
-    zeros = np.zeros(baselines_m.size)
-    if rig.calibration is None:
-        alpha, kappa = rig.optics.alpha_px2_m, rig.optics.kappa_dpt
-        gradient = -rig.optics.focal_length_px * baselines_m
+    zeros = np.zeros(plan.baselines_m.size)
+    if plan.lines is None:
+        optics = plan.rig.optics
+        alpha, kappa = optics.alpha_px2_m, optics.kappa_dpt
+        gradient = -optics.focal_length_px * plan.baselines_m
         weights = (gradient, zeros - alpha, zeros - alpha * kappa, zeros)
     else:
-        # The cubic a is of the magnitude of the baseline; the sign is that of the baseline.
-        gradient = np.sign(baselines_m) * rig.calibration.a_m_px(baselines_m)
-        weights = (gradient, zeros, zeros, rig.calibration.b_m(baselines_m))
+        weights = (plan.lines[0], zeros, zeros, plan.lines[1])
     return kernels.Equations(*(values.astype(np.float32) for values in weights))
 
 

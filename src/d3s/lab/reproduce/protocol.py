@@ -22,7 +22,7 @@ REAL_WORLD_THRESHOLD = 0.5
 
 PRINTED = Contender(
     method="consensus",
-    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD),
+    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD, as_printed=True),
     label="consensus, Eq. 10",
 )
 """The depth equation as derived: for a rig without calibration, as in the paper's simulations."""
