@@ -38,7 +38,9 @@ _SMALLEST_PX = 3 * WINDOW_PX
 _Pixels = Annotated[int, Field(ge=_SMALLEST_PX, le=8000)]
 Shape = tuple[_Pixels, _Pixels]
 _WARM_UP_SHAPE = (48, 128)
-_PHOTO_M = 0.3  # width of a photo on a plane: a page's, and the width of the prototype's view at 1 m
+_PHOTO_M = (
+    0.3  # width of a photo on a plane: a page's, and the width of the prototype's view at 1 m
+)
 _LEAST_DEPTH_RATIO = 1.1  # of the farthest to the nearest depth of a random scene
 
 

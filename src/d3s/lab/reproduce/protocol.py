@@ -32,6 +32,11 @@ TUNED = Contender(
 """The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
 OTHERS = tuple(Contender(method=name) for name in methods() if name != "consensus")
 """All other methods, each with its own defaults."""
+WHOLE = tuple(
+    Contender(method=name, options={"labels": "whole"}, label=f"{name}, whole labels")
+    for name in ("li2010", "takeda2013")
+)
+"""Rivals that choose a label, as their papers do, and do not refine it."""
 
 
 def twin_for(context: Context) -> TunedTwin:

@@ -37,6 +37,7 @@ _PLACES = (
     "fig1b_working_range.ITEM",
     "fig3b_consensus.CONSENSUS_PLANE",
     "fig5_accuracy.ITEM",
+    "fig5_order.ITEM",
     "fig5_typical.ITEM",
     "fig6_systems.ITEM",
     "fig7_real_world.ITEM",
