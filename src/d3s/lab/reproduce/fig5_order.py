@@ -228,7 +228,7 @@ def _measure(job: Job) -> Rows:
     rows = []
     for contender in contenders_of(job):
         name, window_px, labels = contender.name.split("|")
-        found = contender.estimate(trial.left, right, rig).depth_m
+        found = contender.estimate(trial.left, right, rig).depth_m.astype(np.float64)
         key = {name: job[name] for name in ("experiment", "scene", "depth_m", "gain", "focus_dpt")}
         key |= {"method": name, "window_px": int(window_px), "labels": labels}
         rows.append(key | _errors(found, trial.truth))

@@ -162,7 +162,8 @@ def reproduce(
         context = Context(
             folder=root / item.name / "work",
             quick=is_quick,
-            **given,
+            seed=seed,
+            photos=photos,
             workers=workers,
             progress=watcher(item, number, len(chosen)) if watcher else None,
             tables_of=_tables_of(item, root),
