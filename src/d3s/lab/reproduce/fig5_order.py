@@ -470,7 +470,7 @@ ITEM = Item(
     name="order",
     title="Why the order of methods is what it is",
     reference="Fig. 5c, explained",
-    places=(),
+    places=("fig5order",),
     what=(
         "The paper finds its rivals less accurate, and this package finds two of them more "
         "accurate. Here all methods see the same planes with one thing changed at a time: whole or "
