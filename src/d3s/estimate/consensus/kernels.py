@@ -99,7 +99,6 @@ class _Scores(NamedTuple):
 
     depth_gap_m: Image  # largest gap in depth so far
     vergence_gap_dpt: Image  # and in inverse depth
-    excess: Image  # 1 / confidence - 1 by these gaps
     variance_m2: Image
     shift_m: Image
     is_open: NDArray[np.bool_]  # (tile rows,): a pixel of the row may still win
@@ -153,9 +152,9 @@ def search_tiles(
         are alike all over the field.
     """
     buffers = _make_buffers(sizes.window, sizes.tile_cols)
-    planes = np.zeros((5, sizes.tile_rows, sizes.tile_cols), dtype=np.float32)
+    planes = np.zeros((4, sizes.tile_rows, sizes.tile_cols), dtype=np.float32)
     is_open = np.zeros(sizes.tile_rows, dtype=np.bool_)
-    scores = _Scores(planes[0], planes[1], planes[2], planes[3], planes[4], is_open)
+    scores = _Scores(planes[0], planes[1], planes[2], planes[3], is_open)
     tiles_per_row = -(-left.shape[1] // sizes.tile_cols)
     for number in range(start, stop):
         top = sizes.reach + number // tiles_per_row * sizes.tile_rows
@@ -201,14 +200,38 @@ def _may_win(
 ) -> bool:
     """Score candidate `i` in a tile, as far as it may win; return whether it may after all."""
     scores.is_open[:] = True
-    rows = tile.bottom - tile.top
+    part, rows = tile, tile.bottom - tile.top
     for m in range(trials.variance_weights.size):
-        _add_baseline(left, spline, trials, i, m, tile, rows, buffers, scores, grids, best)
+        _add_baseline(left, spline, trials, i, m, tile, part, rows, buffers, scores, grids, best)
         while rows > 0 and not scores.is_open[rows - 1]:
             rows -= 1
         if rows == 0:
             return False
+        part = _open_part(tile, rows, scores, best)
     return True
+
+
+@borrowing
+def _open_part(tile: _Tile, rows: int, scores: _Scores, best: Best) -> _Tile:
+    """Columns of a tile with the pixels that may still win."""
+    first, last = tile.end, tile.first - 1
+    for row in range(rows):
+        if scores.is_open[row]:
+            depth_gap, vergence_gap = scores.depth_gap_m[row], scores.vergence_gap_dpt[row]
+            least = best.excess[tile.top + row]
+            x = tile.first
+            while x < first and not (
+                _excess(depth_gap[x - tile.first], vergence_gap[x - tile.first]) <= least[x]
+            ):
+                x += 1
+            first = x
+            x = tile.end - 1
+            while x > last and not (
+                _excess(depth_gap[x - tile.first], vergence_gap[x - tile.first]) <= least[x]
+            ):
+                x -= 1
+            last = x
+    return _Tile(tile.top, tile.bottom, first, last + 1)
 
 
 @borrowing
@@ -219,17 +242,18 @@ def _add_baseline(
     i: int,
     m: int,
     tile: _Tile,
+    part: _Tile,
     rows: int,
     buffers: _Buffers,
     scores: _Scores,
     grids: Planes | None,
     best: Best,
 ) -> None:
-    """Add virtual baseline `m` to the scores of candidate `i`, in the first rows of the tile."""
+    """Add virtual baseline `m` to the scores of candidate `i`, in the first rows of a part."""
     window = buffers.ring.shape[0]
     half = window // 2
-    cols = tile.end - tile.first + window + 1
-    begin = tile.first - half - 1
+    cols = part.end - part.first + window + 1
+    begin = part.first - half - 1
     source = begin - trials.whole_px[i, m] + PAD_PX - 2
     buffers.ring[:] = 0.0
     buffers.columns[:] = 0.0
@@ -258,15 +282,22 @@ def _add_baseline(
         if middle >= tile.top + half:
             row = middle - half - tile.top
             if scores.is_open[row]:
-                least = best.excess[middle - half, tile.first : tile.end]
-                _score_row(trials, i, m, buffers, scores, row, least)
+                least = best.excess[middle - half, part.first : part.end]
+                _score_row(trials, i, m, buffers, scores, row, part.first - tile.first, least)
 
 
 @borrowing
 def _score_row(
-    trials: Trials, i: int, m: int, buffers: _Buffers, scores: _Scores, row: int, best: Row
+    trials: Trials,
+    i: int,
+    m: int,
+    buffers: _Buffers,
+    scores: _Scores,
+    row: int,
+    begin: int,
+    best: Row,
 ) -> None:
-    """Add virtual baseline `m` to the scores of one row, whose columns have been summed."""
+    """Add virtual baseline `m` to the scores of a row from `begin` on; its columns are summed."""
     window, cols = buffers.ring.shape[0], best.size
     apart = cols + window + 1
     _sum_windows(buffers.columns[1:], window, apart + cols, buffers.boxes, buffers.sums)
@@ -274,17 +305,17 @@ def _score_row(
     if trials.least_squares > 0:
         _raise(squares, trials.least_squares, cols)
     offset, depth = trials.equations.offset_m[m], trials.depths_m[i]
-    vergence = trials.vergences_dpt[i] if trials.with_vergence else np.float32(np.nan)
-    depth_gap, vergence_gap = scores.depth_gap_m[row], scores.vergence_gap_dpt[row]
+    depth_gap, vergence_gap = scores.depth_gap_m[row, begin:], scores.vergence_gap_dpt[row, begin:]
     if m == 0:
         _clear(depth_gap, cols)
         _clear(vergence_gap, cols)
-    _widen_gaps(products, squares, offset, depth, vergence, cols, depth_gap, vergence_gap)
-    _to_excess(depth_gap, vergence_gap, trials.with_vergence, cols, scores.excess[row])
-    scores.is_open[row] = _is_below(scores.excess[row], best)
+    _widen_depth_gap(products, squares, offset, depth, cols, depth_gap)
+    if trials.with_vergence:
+        _widen_vergence_gap(products, squares, offset, trials.vergences_dpt[i], cols, vergence_gap)
+    scores.is_open[row] = _is_below(depth_gap, vergence_gap, best)
     if scores.is_open[row]:
         noise, weight = trials.noise_m2[i], trials.variance_weights[m]
-        variance, shift = scores.variance_m2[row], scores.shift_m[row]
+        variance, shift = scores.variance_m2[row, begin:], scores.shift_m[row, begin:]
         if m == 0:
             _clear(variance, cols)
             _clear(shift, cols)
@@ -404,9 +435,12 @@ def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) 
     _copy(boxes[now], cols, out)
     width, done, rest = 1, 1, window - 1
     while done < window:
-        for _ in range(rest // width % 4):
-            _add(boxes[now, done:], cols, out)
-            done += width
+        count = rest // width % 4
+        if count > 1:
+            _add_two(boxes[now, done:], width, cols, out)
+        if count % 2:
+            _add(boxes[now, done + (count - 1) * width :], cols, out)
+        done += count * width
         rest = window - done
         if rest:
             last -= 3 * width
@@ -434,6 +468,13 @@ def _add(values: Row, cols: int, out: Row) -> None:
 
 
 @borrowing
+def _add_two(values: Row, width: int, cols: int, out: Row) -> None:
+    second = values[width:]
+    for j in range(cols):
+        out[j] = (out[j] + values[j]) + second[j]
+
+
+@borrowing
 def _raise(values: Row, least: np.float32, cols: int) -> None:
     for j in range(cols):
         values[j] = np.maximum(values[j], least)
@@ -448,21 +489,23 @@ def _sum_four(values: Row, width: int, cols: int, out: Row) -> None:
 
 
 @borrowing
-def _widen_gaps(
-    products: Row,
-    squares: Row,
-    offset: float,
-    depth: float,
-    vergence: float,
-    cols: int,
-    depth_gap: Row,
-    vergence_gap: Row,
+def _widen_depth_gap(
+    products: Row, squares: Row, offset: float, depth: float, cols: int, gap: Row
 ) -> None:
-    """Raise the largest gaps between prediction and candidate; NaN stays NaN."""
+    """Raise the largest gap between prediction and candidate; NaN stays NaN."""
     for j in range(cols):
         scaled = products[j] + offset * squares[j]
-        depth_gap[j] = np.maximum(depth_gap[j], abs(scaled / squares[j] - depth))
-        vergence_gap[j] = np.maximum(vergence_gap[j], abs(squares[j] / scaled - vergence))
+        gap[j] = np.maximum(gap[j], abs(scaled / squares[j] - depth))
+
+
+@borrowing
+def _widen_vergence_gap(
+    products: Row, squares: Row, offset: float, vergence: float, cols: int, gap: Row
+) -> None:
+    """Raise the largest gap between their inverses; NaN stays NaN."""
+    for j in range(cols):
+        scaled = products[j] + offset * squares[j]
+        gap[j] = np.maximum(gap[j], abs(squares[j] / scaled - vergence))
 
 
 @borrowing
@@ -492,26 +535,20 @@ def _add_shift(
 
 
 @borrowing
-def _to_excess(
-    depth_gap: Row, vergence_gap: Row, with_vergence: bool, cols: int, excess: Row
-) -> None:
-    """Compute (1 + depth gap) (1 + vergence gap) - 1, or the depth gap alone.
+def _excess(depth_gap: np.float32, vergence_gap: np.float32) -> np.float32:
+    """Compute (1 + depth gap) (1 + vergence gap) - 1, which never falls as the gaps grow.
 
-    Written as a sum, which keeps the digits of small gaps. It never falls as the gaps grow.
+    Written as a sum, which keeps the digits of small gaps.
     """
-    if with_vergence:
-        for j in range(cols):
-            excess[j] = depth_gap[j] + (vergence_gap[j] + depth_gap[j] * vergence_gap[j])
-    else:
-        _copy(depth_gap, cols, excess)
+    return depth_gap + (vergence_gap + depth_gap * vergence_gap)
 
 
 @borrowing
-def _is_below(excess: Row, best: Row) -> bool:
+def _is_below(depth_gap: Row, vergence_gap: Row, best: Row) -> bool:
     """Whether a pixel is as good as its best candidate, or better; NaN is not."""
     count = 0
     for j in range(best.size):
-        count += excess[j] <= best[j]
+        count += _excess(depth_gap[j], vergence_gap[j]) <= best[j]
     return count > 0
 
 
@@ -523,12 +560,14 @@ def _keep_better(scores: _Scores, trials: Trials, i: int, tile: _Tile, best: Bes
         row = y - tile.top
         if not scores.is_open[row]:
             continue
-        excess, variance, shift = scores.excess[row], scores.variance_m2[row], scores.shift_m[row]
+        depth_gap, vergence_gap = scores.depth_gap_m[row], scores.vergence_gap_dpt[row]
         least = best.excess[y, tile.first : tile.end]
         candidate = best.candidate[y, tile.first : tile.end]
         for j in range(cols):
-            if excess[j] < least[j] or (excess[j] == least[j] < np.inf and i < candidate[j]):
-                least[j] = excess[j]
+            excess = _excess(depth_gap[j], vergence_gap[j])
+            if excess < least[j] or (excess == least[j] < np.inf and i < candidate[j]):
+                least[j] = excess
                 candidate[j] = i
-                best.variance_m2[y, tile.first + j] = trials.step_variances_m2[i] + variance[j]
-                best.shift_m[y, tile.first + j] = shift[j]
+                variance_m2 = trials.step_variances_m2[i] + scores.variance_m2[row, j]
+                best.variance_m2[y, tile.first + j] = variance_m2
+                best.shift_m[y, tile.first + j] = scores.shift_m[row, j]
