@@ -8,6 +8,7 @@ import time
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
@@ -29,7 +30,7 @@ __all__ = ["ConsensusOptions", "estimate_consensus"]
 # rows are faster, since each row has a fixed cost; larger tiles would leave some cores idle.
 _MIN_TILE_ROWS = 64
 _TILE_ROWS_PER_WINDOW = 3
-_TILE_COLS = 1024
+_TILE_COLS = 128
 
 
 def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
@@ -108,6 +109,7 @@ def _search(
         excess=np.full(left.shape, np.inf, dtype=np.float32),
         candidate=np.full(left.shape, -1, dtype=np.int32),
         variance_m2=np.full(left.shape, np.inf, dtype=np.float32),
+        shift_m=np.zeros(left.shape, dtype=np.float32),
     )
     rows = left.shape[0] - 2 * plan.reach_px
     if rows > 0 and (plan.first_cols <= plan.last_cols).any():
@@ -121,10 +123,11 @@ def _search(
             _trials(plan, noise / scale**2, removed / scale**2),
             best,
             sizes,
-            plan.options.agreement_in == "depth and vergence",
             _grids(plan),
         )
-    return ChosenCandidates(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
+    return ChosenCandidates(
+        best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2, best.shift_m
+    )
 
 
 def _grids(plan: ConsensusPlan) -> kernels.Grids | None:
@@ -181,6 +184,7 @@ def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials
     whole = np.ceil(shifts)
     with np.errstate(over="ignore", divide="ignore"):
         return kernels.Trials(
+            order=_far_apart_first(plan.candidates_m.size),
             depths_m=plan.candidates_m.astype(np.float32),
             vergences_dpt=(1.0 / plan.candidates_m).astype(np.float32),
             step_variances_m2=(plan.steps_m**2 / 12).astype(np.float32),
@@ -193,7 +197,16 @@ def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials
             variance_weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
             noise_square=np.float32(removed),
             least_squares=np.float32(LEAST_SHARE * removed * plan.settings.window_px**2),
+            shift_weights=(plan.shares / plan.shares.size).astype(np.float32),
+            with_vergence=plan.options.agreement_in == "depth and vergence",
         )
+
+
+def _far_apart_first(count: int) -> NDArray[np.int64]:
+    """Numbers of the candidates: every 16th, then those halfway between, and so on."""
+    numbers = np.arange(count)
+    halvings = sum(numbers % step == 0 for step in (2, 4, 8, 16))
+    return np.argsort(-halvings, kind="stable")
 
 
 def _equations(plan: ConsensusPlan) -> kernels.Equations:

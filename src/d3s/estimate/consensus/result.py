@@ -28,6 +28,9 @@ class ChosenCandidates(NamedTuple):
     candidate: NDArray[np.int32]  # index; -1 where no candidate has any confidence
     confidence: NDArray[np.floating]  # 0 to 1
     variance_m2: NDArray[np.floating]  # of the depth
+    shift_m: NDArray[
+        np.floating
+    ]  # from the candidate to where the mean of its predictions meets it
 
 
 def as_depth_map(
