@@ -30,7 +30,7 @@ __all__ = ["ConsensusOptions", "estimate_consensus"]
 # rows are faster, since each row has a fixed cost; larger tiles would leave some cores idle.
 _MIN_TILE_ROWS = 64
 _TILE_ROWS_PER_WINDOW = 3
-_TILE_COLS = 128
+_TILE_COLS = 256
 
 
 def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
@@ -203,9 +203,9 @@ def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials
 
 
 def _far_apart_first(count: int) -> NDArray[np.int64]:
-    """Numbers of the candidates: every 16th, then those halfway between, and so on."""
+    """Numbers of the candidates: every 64th, then those halfway between, and so on."""
     numbers = np.arange(count)
-    halvings = sum(numbers % step == 0 for step in (2, 4, 8, 16))
+    halvings = sum(numbers % step == 0 for step in (2, 4, 8, 16, 32, 64))
     return np.argsort(-halvings, kind="stable")
 
 

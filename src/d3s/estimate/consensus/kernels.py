@@ -310,9 +310,11 @@ def _score_row(
         _clear(depth_gap, cols)
         _clear(vergence_gap, cols)
     _widen_depth_gap(products, squares, offset, depth, cols, depth_gap)
-    if trials.with_vergence:
-        _widen_vergence_gap(products, squares, offset, trials.vergences_dpt[i], cols, vergence_gap)
+    # The gap in depth alone often excludes a row.
     scores.is_open[row] = _is_below(depth_gap, vergence_gap, best)
+    if scores.is_open[row] and trials.with_vergence:
+        _widen_vergence_gap(products, squares, offset, trials.vergences_dpt[i], cols, vergence_gap)
+        scores.is_open[row] = _is_below(depth_gap, vergence_gap, best)
     if scores.is_open[row]:
         noise, weight = trials.noise_m2[i], trials.variance_weights[m]
         variance, shift = scores.variance_m2[row, begin:], scores.shift_m[row, begin:]
@@ -430,9 +432,12 @@ def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) 
     """
     last = cols + window - 1
     now, then = 0, 1
-    for j in range(last):
-        boxes[now, j] = columns[j]
-    _copy(boxes[now], cols, out)
+    single = boxes[now]
+    for j in range(cols):
+        single[j] = columns[j]
+        out[j] = columns[j]
+    for j in range(cols, last):
+        single[j] = columns[j]
     width, done, rest = 1, 1, window - 1
     while done < window:
         count = rest // width % 4
@@ -447,12 +452,6 @@ def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) 
             _sum_four(boxes[now], width, last, boxes[then])
             now, then = then, now
             width *= 4
-
-
-@borrowing
-def _copy(values: Row, cols: int, out: Row) -> None:
-    for j in range(cols):
-        out[j] = values[j]
 
 
 @borrowing

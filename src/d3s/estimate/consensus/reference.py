@@ -54,6 +54,7 @@ def _search(
     index = np.full(left.shape, -1, dtype=np.int32)
     highest = np.zeros(left.shape)
     variance = np.full(left.shape, np.inf)
+    meeting = np.zeros(left.shape)
     with_vergence = plan.options.agreement_in == "depth and vergence"
     agreement = confidence if with_vergence else depth_only_confidence
     tried, window_px = tried_mask(plan, left.shape[1]), plan.settings.window_px
@@ -77,7 +78,9 @@ def _search(
         index[better] = i
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
-    return ChosenCandidates(index, highest, variance)
+        away = np.array(predictions) - candidate_m
+        meeting[better] = np.tensordot(plan.shares / plan.shares.size, away, 1)[better]
+    return ChosenCandidates(index, highest, variance, meeting)
 
 
 def _corrected(
