@@ -1,9 +1,9 @@
 """Fig. 5c, explained: labels, windows, gain and focus of all methods, one at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from d3s.rig import Optics, Rig
 from d3s.tasks import Job, Task, results
 from d3s.types import FloatArray
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _WINDOWS_PX, _QUICK_WINDOWS_PX = (11, 21, 31, 41), (21, 41)
 _EQUAL_PX = 31  # window of all methods where gain and focus are varied
 _GAINS = (0.0, 0.01, 0.02, 0.03)
@@ -42,57 +45,31 @@ _SCENES = {
     "repetition": "repetition",
     "rows": "rows without texture along x",
 }
-_WINDOW_OPTIONS = {
-    "consensus": "window_px",
-    "li2010": "window_px",
-    "takeda2013": "window_px",
-    "guo2017": "window_px",
-    "phase": "window_px",
-    "bm": "block_size_px",
-    "sgbm": "block_size_px",
-    "joint": "windows_px",
-}
+_WINDOW_OPTIONS = {"bm": "block_size_px", "sgbm": "block_size_px", "joint": "windows_px"}
 _LARGEST_SGBM_PX = 21  # beyond, OpenCV's sums overflow
+_HAVE_LABELS = ("li2010", "takeda2013")  # an option; disparities of the others are rounded
 _WITHOUT_LABELS = ("guo2017", "sift")  # a ratio; the places of keypoints
-_HAVE_LABELS = (
-    "li2010",
-    "takeda2013",
-)  # whole labels are an option; of all others they are rounded
+
+_CONSENSUS = {"min_confidence": ACCURACY_THRESHOLD}
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "consensus": ("consensus", _CONSENSUS),
+    "consensus, as printed": ("consensus", {**_CONSENSUS, "as_printed": True}),
+    "consensus, mean kept": ("consensus", {**_CONSENSUS, "local_mean_px": 0.0}),
+    "joint, no defocus": ("joint", {"use_defocus": False}),
+}
+_RIVALS = ("li2010", "takeda2013", "bm")
+_LABELLED = (*list(_VARIANTS)[:2], *_RIVALS, "sgbm", "phase", "guo2017", "joint")
 
 
-class _Kind(NamedTuple):
-    """A method in an experiment, and its options."""
-
-    name: str  # in tables and figures
-    method: str
-    options: Mapping[str, Any] = MappingProxyType({})
-
-    def contender(self, window_px: int | None, labels: str = "subpixel") -> Contender:
-        """Return the method with a window, where it has one."""
-        options = dict(self.options)
-        if window_px is not None and self.method in _WINDOW_OPTIONS:
-            option = _WINDOW_OPTIONS[self.method]
-            options[option] = (window_px,) if option == "windows_px" else window_px
-        if labels == "whole" and self.method in _HAVE_LABELS:
-            options["labels"] = "whole"
-        return Contender(
-            method=self.method, options=options, label=f"{self.name}|{window_px or 0}|{labels}"
-        )
-
-
-_CONSENSUS = _Kind("consensus", "consensus", {"min_confidence": ACCURACY_THRESHOLD})
-_PRINTED = _Kind(
-    "consensus, as printed",
-    "consensus",
-    {"min_confidence": ACCURACY_THRESHOLD, "as_printed": True},
-)
-_NO_MEAN = _Kind("consensus, mean kept", "consensus", {**_CONSENSUS.options, "local_mean_px": 0.0})
-_NO_DEFOCUS = _Kind("joint, no defocus", "joint", {"use_defocus": False})
-_LI, _TAKEDA, _GUO, _BM, _JOINT = (
-    _Kind(name, name) for name in ("li2010", "takeda2013", "guo2017", "bm", "joint")
-)
-_OTHERS = (_Kind("sgbm", "sgbm"), _Kind("phase", "phase"), _GUO)
-_LABELLED = (_CONSENSUS, _PRINTED, _LI, _TAKEDA, _BM, *_OTHERS, _JOINT)
+def _contender(name: str, window_px: int = 0, labels: str = "subpixel") -> Contender:
+    """Return a method or a variant with a window, if any, under a name that says all three."""
+    method, options = _VARIANTS.get(name, (name, {}))
+    if window_px:
+        option = _WINDOW_OPTIONS.get(method, "window_px")
+        options = {**options, option: (window_px,) if method == "joint" else window_px}
+    if labels == "whole":
+        options = {**options, "labels": labels}
+    return Contender(method=method, options=options, label=f"{name}|{window_px}|{labels}")
 
 
 def make_order(context: Context) -> Result:
@@ -164,19 +141,23 @@ def _tasks(context: Context) -> list[Task]:
     common = {"sweep": sweep.model_dump(mode="json"), "gain": 0.0, "focus_dpt": 0.1}
     windows = _QUICK_WINDOWS_PX if quick else _WINDOWS_PX
     sized = [
-        kind.contender(window, labels)
-        for kind, window, labels in product(_LABELLED, windows, ("subpixel", "whole"))
-        if not (kind.method == "sgbm" and window > _LARGEST_SGBM_PX)
-        and (labels == "subpixel" or kind.method in _HAVE_LABELS)  # others are rounded
+        _contender(name, window, labels)
+        for name, window, labels in product(_LABELLED, windows, ("subpixel", "whole"))
+        if not (name == "sgbm" and window > _LARGEST_SGBM_PX)
+        and (labels == "subpixel" or name in _HAVE_LABELS)
     ]
-    sized.append(_Kind("sift", "sift").contender(None))
-    of_gain = (_CONSENSUS, _NO_MEAN, _LI, _TAKEDA, _BM, _JOINT)
-    of_focus = (_CONSENSUS, _LI, _TAKEDA, _GUO, _BM, _JOINT, _NO_DEFOCUS)
+    of_gain = ("consensus", "consensus, mean kept", *_RIVALS, "joint")
+    of_focus = ("consensus", *_RIVALS, "joint", "joint, no defocus", "guo2017")
     depths_m = (QUICK_NEAR_M + QUICK_FAR_M) if quick else (NEAR_M + FAR_M)
     far_m = even_distances_m(*_FAR_PART_M, 3 if quick else 8)
     all_m = even_distances_m(0.4, PRINTED_RANGE_M[1], 4 if quick else 8)
     jobs: list[Job] = [
-        {"experiment": "labels", "scene": "planes", "depth_m": z, "contenders": sized}
+        {
+            "experiment": "labels",
+            "scene": "planes",
+            "depth_m": z,
+            "contenders": [*sized, _contender("sift")],
+        }
         for z in depths_m
     ]
     jobs += [
@@ -185,7 +166,7 @@ def _tasks(context: Context) -> list[Task]:
             "scene": "planes",
             "depth_m": z,
             "gain": one,
-            "contenders": [kind.contender(_EQUAL_PX) for kind in of_gain],
+            "contenders": [_contender(name, _EQUAL_PX) for name in of_gain],
         }
         for one, z in product(_GAINS[::3] if quick else _GAINS, far_m)
     ]
@@ -196,7 +177,7 @@ def _tasks(context: Context) -> list[Task]:
             "depth_m": z,
             "focus_dpt": dpt,
             # Differential defocus divides by the difference.
-            "contenders": [kind.contender(_EQUAL_PX) for kind in of_focus if dpt or kind != _GUO],
+            "contenders": [_contender(n, _EQUAL_PX) for n in of_focus if dpt or n != "guo2017"],
         }
         for scene, dpt, z in product(_SCENES, _FOCUS_DPT[::2] if quick else _FOCUS_DPT, all_m)
     ]
@@ -333,13 +314,14 @@ def _focus_rows(focus: SweepTable) -> list[dict[str, Cell]]:
             at = some.where(focus_dpt=dpt)
             cells[f"{dpt:g} dpt: right"] = _percent(at, "right")
             cells[f"{dpt:g} dpt: wrong"] = _percent(at, "wrong")
-            cells[f"{dpt:g} dpt: mae_cm"] = 100 * finite_mean(at.column("mae_m")) if at else None
+            cells[f"{dpt:g} dpt: mae_cm"] = _percent(at, "mae_m")
         rows.append(cells)
     return rows
 
 
-def _percent(rows: SweepTable, column: str) -> float | None:
-    return 100 * finite_mean(rows.column(column)) if rows else None
+def _percent(rows: SweepTable, column: str) -> float:
+    """A hundred times the mean of a column: shares in percent, metres in cm."""
+    return 100 * finite_mean(rows.column(column))
 
 
 # What follows -------------------------------------------------------------------------------------
@@ -388,68 +370,44 @@ def _remarks(labels: SweepTable, gain: SweepTable, focus: SweepTable) -> list[st
         f"the paper's order; and the consensus rounded to whole pixels has {own:.2f} cm too. With "
         f"a parabola between labels: {refined}, our order.",
         f"With {100 * strongest:g} % of gain between the lenses the consensus has "
-        f"{_far_cm(unlike.where(method=_CONSENSUS.name)):.2f} cm, and "
-        f"{_far_cm(unlike.where(method=_NO_MEAN.name)):.2f} cm if the local mean is kept.",
-        f"What focus adds, from equal lenses to a difference of {max(focus.column('focus_dpt')):g} "
-        f"dpt, in right pixels: {_gains_by_focus(focus)}.",
+        f"{_far_cm(unlike.where(method='consensus')):.2f} cm, and "
+        f"{_far_cm(unlike.where(method='consensus, mean kept')):.2f} cm if the local mean is kept.",
+        "A difference in focus costs on textured planes and adds nothing on weak texture. It "
+        "resolves a repetition and rows without texture along x for methods that blur whole views "
+        "as each depth would, takeda2013 above all.",
     ]
 
 
-def _gains_by_focus(focus: SweepTable) -> str:
-    most_dpt = max(focus.column("focus_dpt"))
-    parts = []
-    for scene, words in _SCENES.items():
-        shares = {
-            kind.name: [
-                _percent(focus.where(scene=scene, method=kind.name, focus_dpt=dpt), "right") or 0.0
-                for dpt in (0.0, most_dpt)
-            ]
-            for kind in (_CONSENSUS, _LI, _TAKEDA, _BM, _JOINT)
-        }
-        text = ", ".join(f"{name} {a:.0f} to {b:.0f} %" for name, (a, b) in shares.items())
-        parts.append(f"{words}: {text}")
-    return "; ".join(parts)
-
-
-def _by_window(labels: SweepTable) -> dict[str, list[tuple[float, float]]]:
-    """Points (window, far error) of each method that has a window."""
+def _lines(
+    rows: SweepTable, across: str, up: Callable[[SweepTable], float]
+) -> dict[str, list[tuple[float, float]]]:
+    """Points of each method over a column."""
     return {
-        some[0]["method"]: [(one[0]["window_px"], _far_cm(one)) for one in some.groups("window_px")]
-        for some in labels.groups("method")
-        if some[0]["window_px"]
+        some[0]["method"]: [(one[0][across], up(one)) for one in some.groups(across)]
+        for some in rows.groups("method")
     }
 
 
-def _figure(labels: SweepTable, gain: SweepTable, focus: SweepTable) -> Any:
-    far = f"mean error (cm), {ends_text(_FAR_PART_M)}"
-    refined = _by_window(labels.where(labels="subpixel"))
-    rounded = _by_window(labels.where(labels="whole"))
+def _figure(labels: SweepTable, gain: SweepTable, focus: SweepTable) -> "Figure":
+    sized = SweepTable(row for row in labels if row["window_px"])
+    refined, whole = (
+        _lines(sized.where(labels=kind), "window_px", _far_cm) for kind in ("subpixel", "whole")
+    )
     # The consensus chooses a label too, of those that it has: the paper's order.
-    rounded["consensus, rounded"] = rounded.pop(_CONSENSUS.name)
-    rounded = {_CONSENSUS.name: refined[_CONSENSUS.name]} | rounded
-    rounded.pop(_PRINTED.name)
+    whole["consensus, rounded"] = whole.pop("consensus")
+    del whole["consensus, as printed"]
+    whole = {"consensus": refined["consensus"], **whole}
+    far = f"mean error (cm), {ends_text(_FAR_PART_M)}"
     panels = [
-        Panel("a  whole labels", "window (px)", far, rounded, is_log=True),
+        Panel("a  whole labels", "window (px)", far, whole, is_log=True),
         Panel("b  refined labels", "window (px)", far, refined, is_log=True),
+        Panel("c  the right view is brighter", "gain", far, _lines(gain, "gain", _far_cm), True),
     ]
-    curves = {
-        some[0]["method"]: [(100 * one[0]["gain"], _far_cm(one)) for one in some.groups("gain")]
-        for some in gain.groups("method")
-    }
-    panels.append(Panel("c  gain between the lenses", "gain (%)", far, curves, is_log=True))
     for letter, scene in zip("def", ("planes", "repetition", "rows"), strict=True):
         is_error = scene == "planes"
-        curves = {
-            some[0]["method"]: [
-                (
-                    one[0]["focus_dpt"],
-                    100 * finite_mean(one.column("mae_m" if is_error else "right")),
-                )
-                for one in some.groups("focus_dpt")
-            ]
-            for some in focus.where(scene=scene).groups("method")
-        }
-        unit = "mean error (cm), 0.4 to 1.64 m" if is_error else "right pixels (%)"
+        column, unit = ("mae_m", "mean error (cm)") if is_error else ("right", "right pixels (%)")
+        up = partial(_percent, column=column)
+        curves = _lines(focus.where(scene=scene), "focus_dpt", up)
         title = f"{letter}  {_SCENES[scene]}"
         panels.append(Panel(title, "difference in focus (dpt)", unit, curves, is_log=is_error))
     return plot_panels(panels)
@@ -461,8 +419,7 @@ def _caption(context: Context) -> str:
         "a: rivals with disparities of whole pixels, the consensus with its own candidates, and "
         "rounded. b: all with refined disparities. c: the right view is brighter. d to f: lenses "
         f"of other powers. a and b on the planes of Fig. 5, c to f with windows of {_EQUAL_PX} px. "
-        "The "
-        f"consensus at C > {ACCURACY_THRESHOLD:g}, all others with their own filters."
+        f"The consensus at C > {ACCURACY_THRESHOLD:g}, all others with their own filters."
     ) + " A quick run: fewer depths, windows, gains and focuses." * context.quick
 
 
