@@ -119,7 +119,8 @@ def make_order(context: Context) -> Result:
         sweeps=[
             {
                 **common_parameters(Rig.paper_prototype()),
-                "jobs": [task.job for task in tasks],
+                "sweep": tasks[0].job["sweep"],
+                "methods": {one["name"]: one for task in tasks for one in task.job["methods"]},
             }
         ],
     )
