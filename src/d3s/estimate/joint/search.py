@@ -8,8 +8,7 @@ and mutual information", PAMI 2008); steps in depth cost less where the left vie
 Paths add up the smallest preference, such as that for a period of a fence or of bricks that happens
 to be nearer to a whole shift, until it looks like certainty. So repetition is judged by the
 matching costs themselves: over a block, their mean at each distance from the chosen shift. Noise
-makes single costs low by chance, but not a mean over a block. Where range or frame hide a distance,
-the left view beside itself stands in: what repeats in the view may have its true match there.
+makes single costs low by chance, but not a mean over a block.
 """
 
 from math import isqrt
@@ -48,9 +47,6 @@ _MIN_CONTRAST = 40.0
 _MAX_SHARE = 0.1
 # Share of a block's pixels that must have a cost at a distance.
 _MIN_COUNT = 0.5
-# Longest period that is looked for in the view itself, in pixels of the frame.
-_LONGEST_PX = 64
-_OWN_STRIDE = 3  # of the view beside itself: costs of single pixels
 
 
 def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch) -> SearchResult:
@@ -83,10 +79,7 @@ def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch
     best = paths.aggregate_paths(memory, volume, plan.allowed, round(small), penalties)
     margin = filters.local_mean(memory, best.margin, _MARGIN_HALF)
     aligned = costs.aligned_costs(memory, volume, best.lowest, plan.allowed, BLOCK, STRIDE)
-    reach = min(_LONGEST_PX // plan.search_scale, left.shape[1] - 1)
-    own = costs.own_costs(memory, left, scales[0], reach, BLOCK, _OWN_STRIDE)
-    infinity = plan.model.offset_px / plan.search_scale - first_shift
-    is_repeated = find_repetition(*aligned, _own_means(own, left.shape), infinity, best.lowest)
+    is_repeated = find_repetition(*aligned)
     if is_repeated.any():
         rows, cols = margin.shape
         margin[is_repeated.repeat(BLOCK, 0).repeat(BLOCK, 1)[:rows, :cols]] = 0
@@ -123,38 +116,7 @@ def _contrast(view: Array) -> float:
     return float(np.std(view[::stride, ::stride], dtype=np.float64))
 
 
-def _own_means(sums: Indices, shape: tuple[int, ...]) -> Array:
-    """Return the mean cost of each block of the view beside itself, at each distance.
-
-    Distances go from -reach to reach; NaN where neither side is in the frame.
-    """
-    rows, cols = (
-        -(-np.minimum(BLOCK, size - BLOCK * np.arange(-(-size // BLOCK))) // _OWN_STRIDE)
-        for size in shape
-    )
-    after = np.where(sums < 0, np.nan, sums / (rows[:, None] * cols)[:, :, None])
-    # What lies a distance before a block has the block after it, and is a part of two blocks.
-    reach, count = sums.shape[2] - 1, sums.shape[1]
-    distance = np.arange(reach + 1)
-    place = np.arange(count)[:, None] - distance / BLOCK
-    first = np.floor(place).astype(np.int64)
-    share = place - first
-    there = np.maximum(first, 0), np.minimum(first + 1, count - 1).clip(0)
-    before = (1 - share) * after[:, there[0], distance] + share * after[:, there[1], distance]
-    before[:, place < 0] = np.nan
-    after, before = (
-        np.where(np.isnan(one), other, one) for one, other in ((after, before), (before, after))
-    )
-    return np.concatenate([before[:, :, :0:-1], after], axis=2)
-
-
-def find_repetition(
-    sums: Indices,
-    counts: Indices,
-    own: Array | None = None,
-    infinity: float = 0.0,
-    lowest_steps: Indices | None = None,
-) -> Mask:
+def find_repetition(sums: Indices, counts: Indices) -> Mask:
     """Return the blocks whose texture fits about as well at another shift.
 
     Blocks without a second valley, as at the border, follow their neighbours.
@@ -169,37 +131,13 @@ def find_repetition(
     middle = sums.shape[2] // 2
     is_known = counts >= np.maximum(_MIN_COUNT * counts[:, :, middle, None], 1)
     mean = sums / np.maximum(counts, 1)
-    chosen = mean[:, :, middle]
-    is_valley = _valleys(mean, is_known)
-    reach = own.shape[2] // 2
-    wide = max(reach - middle, 0)
-    margin = [(0, 0), (0, 0), (wide, wide)]
-    mean, is_known, is_valley = (np.pad(one, margin) for one in (mean, is_known, is_valley))
-    middle += wide
-    part = slice(middle - reach, middle + reach + 1)
-    distance = np.arange(mean.shape[2]) - middle
-    step = _block_means(lowest_steps)[:, :, None]
-    is_hidden = ~is_known[:, :, part] & np.isfinite(own) & (step + distance[part] >= infinity)
-    mean[:, :, part] = np.where(is_hidden, own, mean[:, :, part])
-    is_valley[:, :, part] |= is_hidden & _valleys(np.nan_to_num(own), np.isfinite(own))
-    is_known[:, :, part] |= is_hidden
-    is_other = is_known & (np.abs(distance) > 1)
+    is_other = is_known & (np.abs(np.arange(sums.shape[2]) - middle) > 1)
     typical = (mean * is_other).sum(axis=2) / np.maximum(is_other.sum(axis=2), 1)
+    chosen = mean[:, :, middle]
     contrast = typical - chosen
-    lowest = np.where(is_other & is_valley, mean, np.inf).min(axis=2)
+    lowest = np.where(is_other & _valleys(mean, is_known), mean, np.inf).min(axis=2)
     is_repeated = (contrast >= _MIN_CONTRAST) & (lowest - chosen < _MAX_SHARE * contrast)
     return np.asarray(is_repeated | (np.isinf(lowest) & _beside(is_repeated)))
-
-
-def _block_means(image: Array) -> Array:
-    """Return the mean of each block, from some of its pixels."""
-    some = image[::STRIDE, ::STRIDE].astype(np.float64)
-    side = BLOCK // STRIDE
-    starts = (np.arange(0, size, side) for size in some.shape)
-    down, across = starts
-    total = np.add.reduceat(np.add.reduceat(some, down, axis=0), across, axis=1)
-    rows, cols = (np.diff(np.append(one, n)) for one, n in ((down, some.shape[0]), (across, some.shape[1])))
-    return total / (rows[:, None] * cols)
 
 
 def _valleys(mean: Array, is_known: Mask) -> Mask:

@@ -4,8 +4,6 @@ The shifts are innermost in all arrays, 16 of them in one vector. The right view
 so that increasing shifts are increasing places in it.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -100,48 +98,32 @@ def _store_features(
     near = np.empty((5, cols + 4), dtype=np.float32)
     slope = np.empty(cols, dtype=np.float32)
     codes = np.empty((2, cols), dtype=np.int16)
-    step = -1 if is_reversed else 1
     for row in range(start, stop):
+        for down in range(5):
+            line = image[min(max(row + down - 2, 0), rows - 1)]
+            for col in range(cols):
+                near[down, col + 2] = line[col]
+            near[down, 0] = near[down, 1] = line[0]
+            near[down, cols + 2] = near[down, cols + 3] = line[cols - 1]
+        _census(near, codes)
+        _slopes(near, np.float32(scale), slope)
         for plane in range(_FEATURES):
             first = (plane * rows + row) * room
             for place in range(first, first + room):
                 out[place] = 0
-        _row_features(image, row, np.float32(scale), near, slope, codes)
+        step = -1 if is_reversed else 1
         for col in range(cols):
             place = end + step * col
             if 0 <= place < room:
-                _store_pixel(slope, codes, col, row * room + place, rows * room, out)
-
-
-@inlined
-def _row_features(
-    image: Image, row: int, scale: np.float32, near: Image, slope: Image, codes: Shorts
-) -> None:
-    """Census and slope of a row of pixels; `near` has room for it and two rows on each side."""
-    rows, cols = image.shape
-    for down in range(5):
-        line = image[min(max(row + down - 2, 0), rows - 1)]
-        for col in range(cols):
-            near[down, col + 2] = line[col]
-        near[down, 0] = near[down, 1] = line[0]
-        near[down, cols + 2] = near[down, cols + 3] = line[cols - 1]
-    _census(near, codes)
-    _slopes(near, scale, slope)
-
-
-@inlined
-def _store_pixel(
-    slope: Image, codes: Shorts, col: int, at: int, image_size: int, out: Shorts
-) -> None:
-    """Store the features of a pixel at a place of each image."""
-    here = slope[col]
-    before = np.float32(0.5) * (here + slope[max(col - 1, 0)])
-    after = np.float32(0.5) * (here + slope[min(col + 1, slope.size - 1)])
-    out[at] = codes[0, col]
-    out[at + image_size] = codes[1, col]
-    out[at + 2 * image_size] = _rounded(here)
-    out[at + 3 * image_size] = _rounded(min(here, min(before, after)))
-    out[at + 4 * image_size] = _rounded(max(here, max(before, after)))
+                here = slope[col]
+                before = np.float32(0.5) * (here + slope[max(col - 1, 0)])
+                after = np.float32(0.5) * (here + slope[min(col + 1, cols - 1)])
+                at, image_size = row * room + place, rows * room
+                out[at] = codes[0, col]
+                out[at + image_size] = codes[1, col]
+                out[at + 2 * image_size] = _rounded(here)
+                out[at + 3 * image_size] = _rounded(min(here, min(before, after)))
+                out[at + 4 * image_size] = _rounded(max(here, max(before, after)))
 
 
 @inlined
@@ -238,29 +220,22 @@ def _pixel_costs(
     left_image, right_image = left.size // _FEATURES, right.size // _FEATURES
     first = row * (left_image // rows) + begin
     last = row * (right_image // rows) + cols + 1 - begin + k
-    for col in range(end - begin + 2):
-        cost = _costs_of_pixel(left, first + col, left_image, right, last - col, right_image)
-        store(ring, (col * _ROWS + slot) * SHORTS, cost)
-
-
-@inlined
-def _costs_of_pixel(
-    left: Shorts, here: int, left_image: int, right: Shorts, there: int, right_image: int
-) -> Any:
-    """Costs of one pixel beside 16 others that follow each other."""
     weight, none = splat_16(np.int16(CENSUS_WEIGHT)), splat_16(np.int16(0))
-    bits = count_different_bits(splat_16(left[here]), load_16(right, there))
-    bits = bits + count_different_bits(
-        splat_16(left[here + left_image]), load_16(right, there + right_image)
-    )
-    here, there = here + 2 * left_image, there + 2 * right_image
-    slope, low, high = left[here], left[here + left_image], left[here + 2 * left_image]
-    other_low = load_16(right, there + right_image)
-    other_high = load_16(right, there + 2 * right_image)
-    other = load_16(right, there)
-    beyond = maximum(splat_16(slope) - other_high, other_low - splat_16(slope))
-    beyond_other = maximum(other - splat_16(high), splat_16(low) - other)
-    return weight * bits + maximum(minimum(beyond, beyond_other), none)
+    for col in range(end - begin + 2):
+        here, there = first + col, last - col
+        bits = count_different_bits(splat_16(left[here]), load_16(right, there))
+        bits = bits + count_different_bits(
+            splat_16(left[here + left_image]), load_16(right, there + right_image)
+        )
+        here, there = here + 2 * left_image, there + 2 * right_image
+        slope, low, high = left[here], left[here + left_image], left[here + 2 * left_image]
+        other_low = load_16(right, there + right_image)
+        other_high = load_16(right, there + 2 * right_image)
+        other = load_16(right, there)
+        beyond = maximum(splat_16(slope) - other_high, other_low - splat_16(slope))
+        beyond_other = maximum(other - splat_16(high), splat_16(low) - other)
+        beyond = maximum(minimum(beyond, beyond_other), none)
+        store(ring, (col * _ROWS + slot) * SHORTS, weight * bits + beyond)
 
 
 @inlined
@@ -337,59 +312,6 @@ def _aligned_costs(
                         is_known = (cost != MAX_COST) & allowed[k]
                         sum_line[k] += cost if is_known else 0
                         count_line[k] += 1 if is_known else 0
-
-
-def own_costs(
-    memory: Scratch, view: Array, scale: float, reach: int, side: int, stride: int
-) -> Indices:
-    """Add up the costs of each block of a view beside the view itself, at distances to the right.
-
-    Costs of single pixels, one of so many each way. The sums (rows, cols, reach + 1) are -1 where
-    a pixel of the block has no other one in the frame.
-    """
-    shape = *(-(-size // side) for size in view.shape), reach + 1
-    sums = memory.empty(shape, np.int64)
-    run_over_rows(_own_costs, shape[0], view, np.float32(scale), (side, stride), sums)
-    return sums
-
-
-@compiled
-def _own_costs(
-    start: int,
-    stop: int,
-    view: Image,
-    scale: np.float32,
-    steps: tuple[int, int],
-    sums: Indices,
-) -> None:
-    """Sums of costs of a view beside itself; start, stop in blocks."""
-    rows, cols = view.shape
-    side, stride = steps
-    blocks, depth = sums.shape[1], sums.shape[2]
-    deep = -(-depth // SHORTS) * SHORTS
-    room = cols + deep
-    near = np.empty((5, cols + 4), dtype=np.float32)
-    slope = np.empty(cols, dtype=np.float32)
-    codes = np.empty((2, cols), dtype=np.int16)
-    line = np.zeros(_FEATURES * room, dtype=np.int16)
-    total = np.empty(blocks * deep, dtype=np.int16)
-    for band in range(start, stop):
-        total[:] = 0
-        for row in range(band * side, min((band + 1) * side, rows), stride):
-            _row_features(view, row, scale, near, slope, codes)
-            for col in range(cols):
-                _store_pixel(slope, codes, col, col, room, line)
-            for block in range(blocks):
-                for col in range(block * side, min((block + 1) * side, cols), stride):
-                    for k in range(0, deep, SHORTS):
-                        cost = _costs_of_pixel(line, col, room, line, col + k, room)
-                        at = block * deep + k
-                        store(total, at, load_16(total, at) + cost)
-        for block in range(blocks):
-            last = min((block + 1) * side, cols) - 1
-            for k in range(depth):
-                is_inside = last + k < cols
-                sums[band, block, k] = total[block * deep + k] if is_inside else -1
 
 
 def _filled(length: int) -> int:
