@@ -93,7 +93,7 @@ def _attack(
 ) -> Attack:
     """Wall of a pattern whose period in the view is given; beside it a part that does not repeat.
 
-    The rest is a piece of bark over the right half of the frame.
+    The rest is bark, over the right half of the frame or all but a band of 80 rows.
     """
     rng = np.random.default_rng(seed)
     rows, cols = (np.arange(_FINE * size) / _FINE / period_px for size in _SIZE)
@@ -103,8 +103,8 @@ def _attack(
     wall = d3s.Photo(image=image.astype(np.float32), width_m=width_m, encoding="linear")
     layers = [d3s.Layer(depth_m=depth_m, texture=wall)]
     if rest_m is not None:
-        mask = np.zeros(SHAPE)
-        mask[:, SHAPE[1] // 2 :] = 1
+        mask = np.ones(SHAPE)
+        mask[(slice(90, 170),) if seed % 2 else (slice(None), slice(SHAPE[1] // 2))] = 0
         bark = Texture(pattern="bark", seed=seed)
         if rest_m < depth_m:
             layers.append(d3s.Layer(depth_m=rest_m, texture=bark, mask=mask))
@@ -131,7 +131,7 @@ def _case(
     range_ = "" if range_m is None else f", {range_m[0]:g} to {range_m[1]:g} m"
     rest = "" if rest_m is None else f", bark at {rest_m:g} m"
     words = f"{pattern.__name__[1:]} {period_px:g} px at {depth_m:g} m{rest}, {name}{range_}"
-    seed = 100 * is_tuning + int(10 * period_px)
+    seed = 1000 * is_tuning + int(period_px)
     make = partial(_attack, pattern, period_px, depth_m, rig, range_m, noise, seed, rest_m)
     return Case(words, make, is_tuning)
 
@@ -165,6 +165,10 @@ CASES: list[Case] = [
     _case(_checks, 20, 1.5, PROTOTYPE, (0.4, 0.9)),
     _case(_paper, 25, 0.8, PROTOTYPE, (1.2, 2.5), rest_m=1.6),
     _case(_grid, 14, 0.7, PROTOTYPE, (0.9, 1.5), noise=0.02),
+    _case(_bricks, 24, 0.4, PINHOLE, rest_m=0.9),
+    _case(_keys, 50, 1.6, PINHOLE, (0.4, 0.9), rest_m=0.55),
+    _case(_grid, 30, 0.6, PROTOTYPE, (0.8, 2.5), rest_m=1.3, noise=0.005),
+    _case(_bricks, 43, 0.9, PROTOTYPE, (0.3, 0.7), rest_m=0.5),
     # Constants were chosen on these.
     _case(_triangles, 23, 0.41, PINHOLE, is_tuning=True),
     _case(_dots, 34, 0.45, PINHOLE, noise=0.02, is_tuning=True),
@@ -178,4 +182,10 @@ CASES: list[Case] = [
     _case(_keys, 45, 0.23, PROTOTYPE, is_tuning=True),
     _case(_hatch, 27, 1.4, PROTOTYPE, (0.4, 0.8), is_tuning=True),
     _case(_paper, 33, 0.6, PROTOTYPE, (0.9, 2.0), rest_m=1.2, is_tuning=True),
+    _case(_dots, 46, 1.4, PINHOLE, (0.4, 0.9), rest_m=0.55, is_tuning=True),
+    _case(_paper, 38, 1.7, PINHOLE, (0.4, 1.0), rest_m=0.6, is_tuning=True),
+    _case(_hatch, 32, 0.36, PINHOLE, rest_m=0.7, is_tuning=True),
+    _case(_dots, 25, 0.37, PINHOLE, rest_m=0.8, is_tuning=True),
+    _case(_triangles, 40, 0.5, PROTOTYPE, (0.8, 2.5), rest_m=1.0, is_tuning=True),
+    _case(_hatch, 29, 1.0, PROTOTYPE, (0.4, 0.8), rest_m=0.6, is_tuning=True),
 ]

@@ -95,6 +95,7 @@ def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch
     if is_repeated.any():
         margin[_of_pixels(is_repeated, margin.shape)] = 0
     if period.any():
+        period = _largest_around(period)
         margin[find_hidden(_of_pixels(period, margin.shape), best.lowest, plan)] = 0
     return SearchResult(
         filters.median_3x3(memory, filters.median_3x3(memory, best.step)),
@@ -127,6 +128,14 @@ def _contrast(view: Array) -> float:
     """Return the standard deviation of a view, from some of its pixels."""
     stride = max(isqrt(view.size // _MANY), 1)
     return float(np.std(view[::stride, ::stride], dtype=np.float64))
+
+
+def _largest_around(image: Array) -> Array:
+    """Return the largest value of each block and those beside it: a window may reach beyond."""
+    wide = np.pad(image, 1)
+    rows, cols = image.shape
+    places = ((i, j) for i in range(3) for j in range(3))
+    return np.asarray(np.max([wide[i : i + rows, j : j + cols] for i, j in places], axis=0))
 
 
 def _of_pixels(blocks: Array, shape: tuple[int, ...]) -> Array:
