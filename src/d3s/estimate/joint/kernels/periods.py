@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.joint.types import Array
-from d3s.runtime.compile import compiled, part
+from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
+from d3s.runtime.simd import FLOATS, load_8, splat_from, store
 from d3s.types import Image
 
 _STRIDE = 4  # every fourth pixel both ways: a mean of 3 x 3 pixels
@@ -42,9 +43,9 @@ def _find_periods(
     """Periods of the blocks of some rows of blocks."""
     rows, cols = view.shape
     blocks, depth = out.shape[1], 2 * reach + 1
-    line = np.zeros(cols + 2 * reach, dtype=np.float32)
-    # Products with the pixel itself, squares and sums at each distance.
-    sums = np.empty((blocks, 3, depth), dtype=np.float32)
+    deep = -(-depth // FLOATS) * FLOATS
+    line = np.zeros(cols + 2 * reach + deep, dtype=np.float32)
+    sums = np.empty(blocks * 3 * deep, dtype=np.float32)
     curve = np.empty(depth, dtype=np.float32)
     for band in range(start, stop):
         sums[:] = 0
@@ -54,19 +55,13 @@ def _find_periods(
             lines += 1
             _means(view, row, line[reach : reach + cols])
             for block in range(blocks):
-                product, square, total = sums[block, 0], sums[block, 1], sums[block, 2]
                 first, last = _ends(block, side, cols)
-                for col in range(first, last, _STRIDE):
-                    here, others = line[reach + col], line[col : col + depth]
-                    for k in range(depth):
-                        other = others[k]
-                        product[k] += here * other
-                        square[k] += other * other
-                        total[k] += other
+                _add_products(line, first, last, reach, deep, sums, block * 3 * deep)
         for block in range(blocks):
             first, last = _ends(block, side, cols)
             samples = -(-(last - first) // _STRIDE)
-            _correlations(sums[block], np.float32(lines * max(samples, 0)), curve)
+            own = sums[block * 3 * deep : (block + 1) * 3 * deep].reshape(3, deep)
+            _correlations(own, np.float32(lines * max(samples, 0)), curve)
             nearest = max(reach - first, 0)
             farthest = min(cols - 1 - (first + (samples - 1) * _STRIDE), reach)
             left = _period(curve[nearest : reach + 1][::-1], limits)
@@ -79,6 +74,24 @@ def _find_periods(
 def _ends(block: int, side: int, cols: int) -> tuple[int, int]:
     """First column of the window of a block, and the one after its last."""
     return max(block * side - side // 2, 1), min(block * side + side + side // 2, cols - 1)
+
+
+@inlined
+def _add_products(
+    line: Image, first: int, last: int, reach: int, deep: int, sums: Image, at: int
+) -> None:
+    """Add products with the pixel itself, squares and values at each distance from it."""
+    for k in range(0, deep, FLOATS):
+        product = load_8(sums, at + k)
+        square, total = load_8(sums, at + deep + k), load_8(sums, at + 2 * deep + k)
+        for col in range(first, last, _STRIDE):
+            other = load_8(line, col + k)
+            product = product + splat_from(line, reach + col) * other
+            square = square + other * other
+            total = total + other
+        store(sums, at + k, product)
+        store(sums, at + deep + k, square)
+        store(sums, at + 2 * deep + k, total)
 
 
 @part
