@@ -54,9 +54,8 @@ _MIN_COUNT = 0.5
 
 # Longest period that is looked for in the view itself, in pixels of the frame.
 _LONGEST_PX = 64
-# Correlation of the view with itself at its period, and the lowest one at a smaller distance. Of
-# blocks of natural views 1 % reach this, of patterns nearly all.
-_MIN_CORRELATION, _MAX_DIP = 0.92, 0.6
+# Of blocks of natural views 1 % correlate with themselves by 0.92, of patterns nearly all.
+_PERIOD_LIMITS = periods.PeriodLimits(least=0.92, share=0.95, dip=0.6, outside=0.7, lead=0.05)
 
 
 def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch) -> SearchResult:
@@ -90,7 +89,13 @@ def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch
     margin = filters.local_mean(memory, best.margin, _MARGIN_HALF)
     aligned = costs.aligned_costs(memory, volume, best.lowest, plan.allowed, BLOCK, STRIDE)
     reach = _LONGEST_PX // plan.search_scale + 1
-    period = periods.find_periods(memory, left, reach, BLOCK, _MIN_CORRELATION, _MAX_DIP)
+    ends = int(plan.shifts[0]), int(plan.shifts[-1])
+    infinity = int(np.ceil(plan.model.offset_px / plan.search_scale))
+    period, lead = periods.find_periods(
+        memory, (left, right), ends, infinity, reach, BLOCK, _PERIOD_LIMITS
+    )
+    if lead.any():
+        margin[_of_pixels(lead, margin.shape) > 0] = 0
     is_repeated = find_repetition(*aligned, period > 0)
     if is_repeated.any():
         margin[_of_pixels(is_repeated, margin.shape)] = 0

@@ -1,4 +1,6 @@
-"""Compiled search for texture that repeats along the rows of a view."""
+"""Compiled search for texture that repeats along the rows, and for matches out of the range."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,84 +16,149 @@ _STRIDE = 4  # every fourth pixel both ways: a mean of 3 x 3 pixels
 _FLAT = 1e-5  # variance over mean square that is a rounding error
 
 
-def find_periods(
-    memory: Scratch, view: Array, reach: int, side: int, least: float, dip: float
-) -> Array:
-    """Return the period of each block of a view along its rows, or 0 if it does not repeat.
+class PeriodLimits(NamedTuple):
+    """Correlations from which on texture repeats, or matches out of the range."""
 
-    It is the smallest distance to the left or right, up to `reach` - 1, at which the correlation of
-    the view with itself has a peak of at least `least`, after it has been as low as `dip`. A window
-    is twice as wide and high as its block; it and what it is compared with are inside the frame.
+    least: float  # of a view with itself at its period
+    share: float  # the same over that of the best match in the range
+    dip: float  # lowest correlation at distances below the period, at most
+    outside: float  # of a match out of the range
+    lead: float  # of that over the best match in the range
+
+
+def find_periods(
+    memory: Scratch,
+    views: tuple[Array, Array],
+    shifts: tuple[int, int],
+    farthest: int,
+    reach: int,
+    side: int,
+    limits: PeriodLimits,
+) -> tuple[Array, Array]:
+    """Return the period of each block of the left view, and its lead out of the range.
+
+    The period is the smallest distance to the left or right, up to `reach` - 1, at which the
+    correlation of the view with itself has a peak, after a dip; 0 without one. The lead is the
+    correlation with the right view at the best shift out of the range, up to `reach` beyond its
+    ends and not below `farthest`, less that at the best one in the range; 0 if it is not enough.
+    A window is twice as wide and high as its block; what it is compared with is inside the frame.
     """
-    shape = -(-view.shape[0] // side), -(-view.shape[1] // side)
-    out = memory.empty(shape)
-    limits = np.float32(least), np.float32(dip)
-    run_over_rows(_find_periods, shape[0], view, reach, side, limits, out)
-    return out
+    left, right = views
+    shape = -(-left.shape[0] // side), -(-left.shape[1] // side)
+    period, lead = memory.empty(shape), memory.empty(shape)
+    numbers = tuple(np.float32(one) for one in limits)
+    ends = max(shifts[0] - reach, farthest), shifts[0], shifts[1], shifts[1] + reach
+    run_over_rows(
+        _find_periods, shape[0], left, right, ends, (reach, side), numbers, period, lead
+    )
+    return period, lead
 
 
 @compiled
 def _find_periods(
     start: int,
     stop: int,
-    view: Image,
-    reach: int,
-    side: int,
-    limits: tuple[np.float32, np.float32],
-    out: Image,
+    left: Image,
+    right: Image,
+    ends: tuple[int, int, int, int],
+    sizes: tuple[int, int],
+    limits: tuple[np.float32, np.float32, np.float32, np.float32, np.float32],
+    period: Image,
+    lead: Image,
 ) -> None:
-    """Periods of the blocks of some rows of blocks."""
-    rows, cols = view.shape
-    blocks, depth = out.shape[1], 2 * reach + 1
-    deep = -(-depth // FLOATS) * FLOATS
-    line = np.zeros(cols + 2 * reach + deep, dtype=np.float32)
+    """Periods and leads of the blocks of some rows of blocks.
+
+    A window is compared with places from `before` to its left on: with itself by distance, with the
+    right view by shift, the largest shift first.
+    """
+    rows, cols = left.shape
+    reach, side = sizes
+    blocks = period.shape[1]
+    own_depth, depth = 2 * reach + 1, ends[3] - ends[0] + 1
+    own_deep, deep = -(-own_depth // FLOATS) * FLOATS, -(-depth // FLOATS) * FLOATS
+    before, after = max(ends[3], 0), max(-ends[0], 0)
+    own_line = np.zeros(cols + 2 * reach + own_deep, dtype=np.float32)
+    line = np.zeros(cols + before + after + deep, dtype=np.float32)
+    own_sums = np.empty(blocks * 3 * own_deep, dtype=np.float32)
     sums = np.empty(blocks * 3 * deep, dtype=np.float32)
+    own_curve = np.empty(own_depth, dtype=np.float32)
     curve = np.empty(depth, dtype=np.float32)
     for band in range(start, stop):
+        own_sums[:] = 0
         sums[:] = 0
         top, bottom = band * side - side // 2, band * side + side + side // 2
         lines = 0
         for row in range(max(top, 1), min(bottom, rows - 1), _STRIDE):
             lines += 1
-            _means(view, row, line[reach : reach + cols])
+            _means(left, row, own_line[reach : reach + cols])
+            _means(right, row, line[before : before + cols])
             for block in range(blocks):
-                first, last = _ends(block, side, cols)
-                _add_products(line, first, last, reach, deep, sums, block * 3 * deep)
+                span = _span(block, side, cols)
+                _add(own_line, reach, own_line, 0, span, own_deep, own_sums, block)
+                _add(own_line, reach, line, before - ends[3], span, deep, sums, block)
         for block in range(blocks):
-            first, last = _ends(block, side, cols)
-            samples = -(-(last - first) // _STRIDE)
-            own = sums[block * 3 * deep : (block + 1) * 3 * deep].reshape(3, deep)
-            _correlations(own, np.float32(lines * max(samples, 0)), curve)
-            nearest = max(reach - first, 0)
-            farthest = min(cols - 1 - (first + (samples - 1) * _STRIDE), reach)
-            left = _period(curve[nearest : reach + 1][::-1], limits)
-            right = _period(curve[reach : reach + farthest + 1], limits)
-            shorter, longer = min(left, right), max(left, right)
-            out[band, block] = shorter if shorter > 0 else longer
+            first, last = _span(block, side, cols)
+            samples = max(-(-(last - first) // _STRIDE), 1)
+            last = first + (samples - 1) * _STRIDE
+            count = np.float32(max(lines * samples, 1))
+            own = own_sums[block * 3 * own_deep : (block + 1) * 3 * own_deep].reshape(3, own_deep)
+            mean = own[2, reach] / count
+            spread = own[1, reach] / count - mean * mean
+            if not spread > np.float32(_FLAT) * own[1, reach] / count:
+                spread = np.float32(0)
+            _correlations(own, mean, spread, count, own_curve)
+            other = sums[block * 3 * deep : (block + 1) * 3 * deep].reshape(3, deep)
+            _correlations(other, mean, spread, count, curve)
+            inside = outside = np.float32(0)
+            for k in range(depth):
+                shift = ends[3] - k
+                if first - shift >= 1 and last - shift < cols - 1:
+                    if ends[1] <= shift <= ends[2]:
+                        inside = max(inside, curve[k])
+                    else:
+                        outside = max(outside, curve[k])
+            is_ahead = outside >= limits[3] and outside - inside >= limits[4]
+            lead[band, block] = outside - inside if is_ahead else np.float32(0)
+            least = limits[0] if inside == 0 else min(limits[0], limits[1] * inside)
+            least = max(least, limits[3])
+            to_left, to_right = min(first - 1, reach), min(cols - 2 - last, reach)
+            one = _period(own_curve[reach - max(to_left, 0) : reach + 1][::-1], least, limits[2])
+            two = _period(own_curve[reach : reach + max(to_right, 0) + 1], least, limits[2])
+            shorter, longer = min(one, two), max(one, two)
+            period[band, block] = shorter if shorter > 0 else longer
 
 
 @part
-def _ends(block: int, side: int, cols: int) -> tuple[int, int]:
+def _span(block: int, side: int, cols: int) -> tuple[int, int]:
     """First column of the window of a block, and the one after its last."""
     return max(block * side - side // 2, 1), min(block * side + side + side // 2, cols - 1)
 
 
 @inlined
-def _add_products(
-    line: Image, first: int, last: int, reach: int, deep: int, sums: Image, at: int
+def _add(
+    line: Image,
+    at: int,
+    others: Image,
+    before: int,
+    span: tuple[int, int],
+    deep: int,
+    sums: Image,
+    block: int,
 ) -> None:
-    """Add products with the pixel itself, squares and values at each distance from it."""
+    """Add products of pixels with others, squares and values of these, at each distance."""
+    room = block * 3 * deep
     for k in range(0, deep, FLOATS):
-        product = load_8(sums, at + k)
-        square, total = load_8(sums, at + deep + k), load_8(sums, at + 2 * deep + k)
-        for col in range(first, last, _STRIDE):
-            other = load_8(line, col + k)
-            product = product + splat_from(line, reach + col) * other
+        place = room + k
+        product = load_8(sums, place)
+        square, total = load_8(sums, place + deep), load_8(sums, place + 2 * deep)
+        for col in range(span[0], span[1], _STRIDE):
+            other = load_8(others, before + col + k)
+            product = product + splat_from(line, at + col) * other
             square = square + other * other
             total = total + other
-        store(sums, at + k, product)
-        store(sums, at + deep + k, square)
-        store(sums, at + 2 * deep + k, total)
+        store(sums, place, product)
+        store(sums, place + deep, square)
+        store(sums, place + 2 * deep, total)
 
 
 @part
@@ -106,36 +173,32 @@ def _means(view: Image, row: int, out: Image) -> None:
 
 
 @part
-def _correlations(sums: NDArray[np.float32], count: np.float32, out: Image) -> None:
-    """Correlations of a window with the window at each distance."""
-    depth = out.size
-    middle, zero = depth // 2, np.float32(0)
-    over = np.float32(1) / max(count, np.float32(1))
-    mean = sums[2, middle] * over
-    own = sums[1, middle] * over - mean * mean
-    own = own if own > np.float32(_FLAT) * sums[1, middle] * over else zero
-    for k in range(depth):
+def _correlations(
+    sums: NDArray[np.float32], mean: np.float32, spread: np.float32, count: np.float32, out: Image
+) -> None:
+    """Correlations of a window, of a mean and a variance, with what lies at each distance."""
+    zero, over = np.float32(0), np.float32(1) / count
+    for k in range(out.size):
         other_mean = sums[2, k] * over
-        other = sums[1, k] * over - other_mean * other_mean
-        norm = own * other
+        norm = spread * (sums[1, k] * over - other_mean * other_mean)
         product = sums[0, k] * over - mean * other_mean
         out[k] = product / np.sqrt(norm) if norm > zero else zero
 
 
 @part
-def _period(curve: Image, limits: tuple[np.float32, np.float32]) -> float:
+def _period(curve: Image, least: np.float32, dip: np.float32) -> np.float32:
     """Distance of the first high peak after a dip; 0 without one.
 
     The peak is the vertex of a parabola.
     """
-    least, dip = limits
+    half, quarter = np.float32(0.5), np.float32(0.25)
     lowest = curve[0]
     for k in range(1, curve.size - 1):
         before, here, after = curve[k - 1], curve[k], curve[k + 1]
         lowest = min(lowest, here)
         bend = before - here - here + after
         if lowest <= dip and here >= before and here >= after and bend < 0:
-            offset = np.float32(0.5) * (before - after) / bend
-            if here - np.float32(0.25) * (before - after) * offset >= least:
-                return k + offset
-    return 0.0
+            offset = half * (before - after) / bend
+            if here - quarter * (before - after) * offset >= least:
+                return np.float32(k) + offset
+    return np.float32(0)
