@@ -52,11 +52,12 @@ _MAX_SHARE_OF_PERIODIC = 0.3
 # Share of a block's pixels that must have a cost at a distance.
 _MIN_COUNT = 0.5
 
-# Longest period that is looked for in the view itself, in pixels of the frame.
+# Longest period that is looked for in the view itself, and how far beyond the range a match is, in
+# pixels of the frame.
 _LONGEST_PX = 64
 # Of blocks of natural views 1 % correlate with themselves by 0.92, of patterns nearly all.
-_PERIOD_LIMITS = periods.PeriodLimits(least=0.92, share=0.95, dip=0.6, outside=0.7, lead=0.05)
-
+_LIMITS = periods.Limits(surely=0.92, share=0.95, least=0.7, dip=0.6, outside=0.7, lead=0.05)
+_MANY_BLOCKS = 0.25  # share of blocks that is no chance
 
 def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch) -> SearchResult:
     """Find the best shift of each pixel of the search scale.
@@ -88,20 +89,13 @@ def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch
     best = paths.aggregate_paths(memory, volume, plan.allowed, round(small), penalties)
     margin = filters.local_mean(memory, best.margin, _MARGIN_HALF)
     aligned = costs.aligned_costs(memory, volume, best.lowest, plan.allowed, BLOCK, STRIDE)
-    reach = _LONGEST_PX // plan.search_scale + 1
-    ends = int(plan.shifts[0]), int(plan.shifts[-1])
-    infinity = int(np.ceil(plan.model.offset_px / plan.search_scale))
-    period, lead = periods.find_periods(
-        memory, (left, right), ends, infinity, reach, BLOCK, _PERIOD_LIMITS
-    )
-    if lead.any():
-        margin[_of_pixels(lead, margin.shape) > 0] = 0
-    is_repeated = find_repetition(*aligned, period > 0)
+    found = find_unseen((left, right), plan, memory)
+    is_repeated = find_repetition(*aligned, found.period > 0) | (found.lead > 0)
     if is_repeated.any():
         margin[_of_pixels(is_repeated, margin.shape)] = 0
-    if period.any():
-        period = _largest_around(period)
-        margin[find_hidden(_of_pixels(period, margin.shape), best.lowest, plan)] = 0
+    if found.period.any():
+        period = _of_pixels(found.period, margin.shape)
+        margin[find_hidden(period, best.lowest, plan)] = 0
     return SearchResult(
         filters.median_3x3(memory, filters.median_3x3(memory, best.step)),
         margin,
@@ -135,8 +129,38 @@ def _contrast(view: Array) -> float:
     return float(np.std(view[::stride, ::stride], dtype=np.float64))
 
 
+def find_unseen(views: tuple[Array, Array], plan: Plan, memory: Scratch) -> periods.Periods:
+    """Return the blocks that repeat in the left view itself, or match better out of the range.
+
+    Windows are larger than blocks, so blocks beside sure ones follow them. Single blocks that are
+    not sure count as chance, unless they are many.
+
+    Parameters
+    ----------
+    views
+        Left and right view (rows, cols) at the search scale.
+    plan
+        Shifts and options.
+    memory
+        Where intermediate images live.
+    """
+    scale, shifts = plan.search_scale, plan.shifts
+    reach = _LONGEST_PX // scale + 1
+    infinity = int(np.ceil(plan.model.offset_px / scale))
+    first, last = int(shifts[0]), int(shifts[-1])
+    ends = min(max(first - reach, infinity), first), first, last, last + reach
+    period, likeness, lead = periods.find_periods(memory, views, ends, (reach, BLOCK), _LIMITS)
+    if ((period > 0) | (lead > 0)).mean() > _MANY_BLOCKS:
+        return periods.Periods(_largest_around(period), likeness, _largest_around(lead))
+    sure = _largest_around(np.where(likeness >= _LIMITS.surely, period, 0))
+    alone = np.where(_beside(period > 0), period, 0)
+    return periods.Periods(
+        np.maximum(sure, alone), likeness, np.where(_beside(lead > 0), lead, 0)
+    )
+
+
 def _largest_around(image: Array) -> Array:
-    """Return the largest value of each block and those beside it: a window may reach beyond."""
+    """Return the largest value of each block and those beside it."""
     wide = np.pad(image, 1)
     rows, cols = image.shape
     places = ((i, j) for i in range(3) for j in range(3))

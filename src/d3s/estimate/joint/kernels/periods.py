@@ -16,42 +16,57 @@ _STRIDE = 4  # every fourth pixel both ways: a mean of 3 x 3 pixels
 _FLAT = 1e-5  # variance over mean square that is a rounding error
 
 
-class PeriodLimits(NamedTuple):
+class Limits(NamedTuple):
     """Correlations from which on texture repeats, or matches out of the range."""
 
-    least: float  # of a view with itself at its period
-    share: float  # the same over that of the best match in the range
+    surely: float  # of a view with itself at its period
+    share: float  # the same over that of the best match in the range,
+    least: float  # and at least
     dip: float  # lowest correlation at distances below the period, at most
-    outside: float  # of a match out of the range
+    outside: float  # of a match out of the range, at least
     lead: float  # of that over the best match in the range
+
+
+class Periods(NamedTuple):
+    """Repetition and matches out of the range, by block of the left view."""
+
+    period: Array  # distance to the left or right at which the view repeats; 0 if it does not
+    likeness: Array  # its correlation with itself there
+    lead: Array  # correlation of the best match out of the range over that of the best one in it
 
 
 def find_periods(
     memory: Scratch,
     views: tuple[Array, Array],
-    shifts: tuple[int, int],
-    farthest: int,
-    reach: int,
-    side: int,
-    limits: PeriodLimits,
-) -> tuple[Array, Array]:
-    """Return the period of each block of the left view, and its lead out of the range.
+    ends: tuple[int, int, int, int],
+    sizes: tuple[int, int],
+    limits: Limits,
+) -> Periods:
+    """Return where the left view repeats along its rows, or matches out of the range.
 
-    The period is the smallest distance to the left or right, up to `reach` - 1, at which the
-    correlation of the view with itself has a peak, after a dip; 0 without one. The lead is the
-    correlation with the right view at the best shift out of the range, up to `reach` beyond its
-    ends and not below `farthest`, less that at the best one in the range; 0 if it is not enough.
-    A window is twice as wide and high as its block; what it is compared with is inside the frame.
+    The period is the smallest distance at which the correlation of the view with itself has a peak
+    of more than the limits, after a dip. A window is twice as wide and high as its block; what it is
+    compared with is inside the frame.
+
+    Parameters
+    ----------
+    memory
+        Where intermediate images live.
+    views
+        Left and right view (rows, cols).
+    ends
+        Smallest shift that is compared, first and last shift of the range, largest shift.
+    sizes
+        Distance below which periods are looked for, and side of a block.
+    limits
+        Correlations that count; a lead that does not is 0.
     """
     left, right = views
-    shape = -(-left.shape[0] // side), -(-left.shape[1] // side)
-    period, lead = memory.empty(shape), memory.empty(shape)
-    numbers = tuple(np.float32(one) for one in limits)
-    ends = max(shifts[0] - reach, farthest), shifts[0], shifts[1], shifts[1] + reach
-    run_over_rows(
-        _find_periods, shape[0], left, right, ends, (reach, side), numbers, period, lead
-    )
-    return period, lead
+    shape = -(-left.shape[0] // sizes[1]), -(-left.shape[1] // sizes[1])
+    out = Periods(memory.empty(shape), memory.empty(shape), memory.empty(shape))
+    numbers = Limits(*(np.float32(one) for one in limits))
+    run_over_rows(_find_periods, shape[0], left, right, ends, sizes, numbers, out)
+    return out
 
 
 @compiled
@@ -62,9 +77,8 @@ def _find_periods(
     right: Image,
     ends: tuple[int, int, int, int],
     sizes: tuple[int, int],
-    limits: tuple[np.float32, np.float32, np.float32, np.float32, np.float32],
-    period: Image,
-    lead: Image,
+    limits: Limits,
+    out: Periods,
 ) -> None:
     """Periods and leads of the blocks of some rows of blocks.
 
@@ -73,7 +87,7 @@ def _find_periods(
     """
     rows, cols = left.shape
     reach, side = sizes
-    blocks = period.shape[1]
+    blocks = out.period.shape[1]
     own_depth, depth = 2 * reach + 1, ends[3] - ends[0] + 1
     own_deep, deep = -(-own_depth // FLOATS) * FLOATS, -(-depth // FLOATS) * FLOATS
     before, after = max(ends[3], 0), max(-ends[0], 0)
@@ -107,8 +121,8 @@ def _find_periods(
             if not spread > np.float32(_FLAT) * own[1, reach] / count:
                 spread = np.float32(0)
             _correlations(own, mean, spread, count, own_curve)
-            other = sums[block * 3 * deep : (block + 1) * 3 * deep].reshape(3, deep)
-            _correlations(other, mean, spread, count, curve)
+            pair = sums[block * 3 * deep : (block + 1) * 3 * deep].reshape(3, deep)
+            _correlations(pair, mean, spread, count, curve)
             inside = outside = np.float32(0)
             for k in range(depth):
                 shift = ends[3] - k
@@ -117,15 +131,19 @@ def _find_periods(
                         inside = max(inside, curve[k])
                     else:
                         outside = max(outside, curve[k])
-            is_ahead = outside >= limits[3] and outside - inside >= limits[4]
-            lead[band, block] = outside - inside if is_ahead else np.float32(0)
-            least = limits[0] if inside == 0 else min(limits[0], limits[1] * inside)
-            least = max(least, limits[3])
-            to_left, to_right = min(first - 1, reach), min(cols - 2 - last, reach)
-            one = _period(own_curve[reach - max(to_left, 0) : reach + 1][::-1], least, limits[2])
-            two = _period(own_curve[reach : reach + max(to_right, 0) + 1], least, limits[2])
-            shorter, longer = min(one, two), max(one, two)
-            period[band, block] = shorter if shorter > 0 else longer
+            is_ahead = outside >= limits.outside and outside - inside >= limits.lead
+            out.lead[band, block] = outside - inside if is_ahead else np.float32(0)
+            least = limits.surely if inside == 0 else min(limits.surely, limits.share * inside)
+            least = max(least, limits.least)
+            to_left = max(min(first - 1, reach), 0)
+            to_right = max(min(cols - 2 - last, reach), 0)
+            one, peak = _period(own_curve[reach - to_left : reach + 1][::-1], least, limits.dip)
+            two, other_peak = _period(
+                own_curve[reach : reach + to_right + 1], least, limits.dip
+            )
+            if two > 0 and (one == 0 or two < one):
+                one, peak = two, other_peak
+            out.period[band, block], out.likeness[band, block] = one, peak
 
 
 @part
@@ -186,8 +204,8 @@ def _correlations(
 
 
 @part
-def _period(curve: Image, least: np.float32, dip: np.float32) -> np.float32:
-    """Distance of the first high peak after a dip; 0 without one.
+def _period(curve: Image, least: np.float32, dip: np.float32) -> tuple[np.float32, np.float32]:
+    """Distance and height of the first high peak after a dip; 0 without one.
 
     The peak is the vertex of a parabola.
     """
@@ -199,6 +217,7 @@ def _period(curve: Image, least: np.float32, dip: np.float32) -> np.float32:
         bend = before - here - here + after
         if lowest <= dip and here >= before and here >= after and bend < 0:
             offset = half * (before - after) / bend
-            if here - quarter * (before - after) * offset >= least:
-                return np.float32(k) + offset
-    return np.float32(0)
+            peak = here - quarter * (before - after) * offset
+            if peak >= least:
+                return np.float32(k) + offset, peak
+    return np.float32(0), np.float32(0)
