@@ -13,6 +13,7 @@ from d3s.runtime.simd import FLOATS, load_8, splat_from, store
 from d3s.types import Image
 
 _STRIDE = 4  # every fourth pixel both ways: a mean of 3 x 3 pixels
+_HIGHER = 0.02  # by which a peak is higher than an earlier one, not by chance
 _FLAT = 1e-5  # variance over mean square that is a rounding error
 
 
@@ -44,8 +45,8 @@ def find_periods(
 ) -> Periods:
     """Return where the left view repeats along its rows, or matches out of the range.
 
-    The period is the smallest distance at which the correlation of the view with itself has a peak
-    of more than the limits, after a dip. A window is twice as wide and high as its block; what it is
+    The period is the distance at which the correlation of the view with itself has its highest peak
+    after a dip, of equal ones the first. A window is twice as wide and high as its block; what it is
     compared with is inside the frame.
 
     Parameters
@@ -141,7 +142,9 @@ def _find_periods(
             two, other_peak = _period(
                 own_curve[reach : reach + to_right + 1], least, limits.dip
             )
-            if two > 0 and (one == 0 or two < one):
+            if other_peak > peak + np.float32(_HIGHER) or (
+                0 < two < one and other_peak > peak - np.float32(_HIGHER)
+            ):
                 one, peak = two, other_peak
             out.period[band, block], out.likeness[band, block] = one, peak
 
@@ -205,12 +208,12 @@ def _correlations(
 
 @part
 def _period(curve: Image, least: np.float32, dip: np.float32) -> tuple[np.float32, np.float32]:
-    """Distance and height of the first high peak after a dip; 0 without one.
+    """Distance and height of the highest peak after a dip, the first of equal ones; 0 without.
 
     The peak is the vertex of a parabola.
     """
-    half, quarter = np.float32(0.5), np.float32(0.25)
-    lowest = curve[0]
+    half, quarter, higher = np.float32(0.5), np.float32(0.25), np.float32(_HIGHER)
+    lowest, place, height = curve[0], np.float32(0), np.float32(0)
     for k in range(1, curve.size - 1):
         before, here, after = curve[k - 1], curve[k], curve[k + 1]
         lowest = min(lowest, here)
@@ -218,6 +221,6 @@ def _period(curve: Image, least: np.float32, dip: np.float32) -> tuple[np.float3
         if lowest <= dip and here >= before and here >= after and bend < 0:
             offset = half * (before - after) / bend
             peak = here - quarter * (before - after) * offset
-            if peak >= least:
-                return np.float32(k) + offset, peak
-    return np.float32(0), np.float32(0)
+            if peak >= least and peak > height + higher:
+                place, height = np.float32(k) + offset, peak
+    return place, height
