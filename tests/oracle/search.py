@@ -161,9 +161,7 @@ def find_periods(
         pair = np.array([likeness(sums[1], shift) for shift in range(ends[0], ends[3] + 1)])
         is_inside = np.arange(ends[0], ends[3] + 1) >= ends[1]
         is_inside &= np.arange(ends[0], ends[3] + 1) <= ends[2]
-        inside, outside = (
-            np.nanmax(np.append(pair[part], 0)) for part in (is_inside, ~is_inside)
-        )
+        inside, outside = (np.nanmax(np.append(pair[part], 0)) for part in (is_inside, ~is_inside))
         if outside >= limits.outside and outside - inside >= limits.lead:
             out.lead[place] = outside - inside
         least = min(limits.surely, limits.share * inside) if inside else limits.surely

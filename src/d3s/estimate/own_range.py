@@ -11,8 +11,9 @@ from d3s.types import Image
 _COLS = 180  # of the views that are searched over all disparities: a few milliseconds
 _SHARE = 0.5  # of the columns: the largest disparity that is looked for
 _SURE = 0.8  # confidence of depths that count
-_FEWEST, _PERCENT = 40, 0.5  # depths that have to be found, and those at either end that do not count
-_MARGIN = 0.1  # of the disparity, and as many pixels as a shrunk one stands for, twice
+_FEWEST = 40  # depths that have to be found
+_PERCENT = 0.5  # of the depths, at either end, that do not count
+_MARGIN = 0.1  # of the disparity; and two pixels of the shrunk views
 _LEAST_PX = 0.5  # beyond the disparity at infinity
 # Rows times columns times shifts: a third of what the search of `joint` may take.
 _MOST_COSTS = 1.0e9
@@ -37,19 +38,19 @@ def range_of_pair(pair: CheckedPair, rig: Rig) -> tuple[float, float] | None:
         baseline_m=optics.baseline_m / step, disparity_offset_px=infinity_px / step
     )
     options = JointOptions(depth_range_m=optics.depth_range_m((infinity_px, most_px)), rounds=1)
-    found = estimate_joint(
-        *(_shrunk(view, step) for view in pair), Rig(optics=small), options
-    )
+    left, right = (_shrunk(view, step) for view in pair)
+    found = estimate_joint(left, right, Rig(optics=small), options)
     known = found.disparity_px[found.valid & (found.confidence > _SURE)]
     if known.size < _FEWEST:
         return None
     low, high = step * np.percentile(known, (_PERCENT, 100 - _PERCENT))
-    nearest, farthest = optics.disparity_px(default_depth_range_m(optics))
-    if low >= farthest and high <= nearest:
+    largest, smallest = optics.disparity_px(default_depth_range_m(optics))
+    if low >= smallest and high <= largest:
         return None
-    low = max(min(low - _MARGIN * (low - infinity_px) - 2 * step, farthest), infinity_px + _LEAST_PX)
-    high = min(max(high + _MARGIN * (high - infinity_px) + 2 * step, nearest), max(most_px, nearest))
-    return optics.depth_range_m((float(low), float(high)))
+    low -= _MARGIN * (low - infinity_px) + 2 * step
+    high += _MARGIN * (high - infinity_px) + 2 * step
+    low = max(min(low, smallest), infinity_px + _LEAST_PX)
+    return optics.depth_range_m((float(low), float(max(high, largest))))
 
 
 def _shrunk(view: Image, step: int) -> Image:

@@ -107,9 +107,9 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
     if diagnosis.ambiguous > _SOME and not words.keys() & _APART:
         words = {cause: said for cause, said in words.items() if cause not in _TAKEN_FOR}
         words[Cause.REPEATED] = (
-            f"{diagnosis.ambiguous:.0%} of the frame may match at another depth as well, perhaps out "
-            "of the depth range or of the frame. Widen depth_range_m if it may be too narrow, or "
-            "add texture that does not repeat."
+            f"{diagnosis.ambiguous:.0%} of the frame may match at another depth as well, perhaps "
+            "out of the depth range or of the frame. Widen depth_range_m if it may be too narrow, "
+            "or add texture that does not repeat."
         )
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)

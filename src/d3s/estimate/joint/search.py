@@ -8,8 +8,8 @@ and mutual information", PAMI 2008); steps in depth cost less where the left vie
 Paths add up the smallest preference, such as that for a period of a fence or of bricks that happens
 to be nearer to a whole shift, until it looks like certainty. So repetition is judged by the
 matching costs themselves: over a block, their mean at each distance from the chosen shift. Noise
-makes single costs low by chance, but not a mean over a block. Costs say nothing where range or frame
-hide the other match, perhaps the true one. So the left view is compared with itself too: what
+makes single costs low by chance, but not a mean over a block. Costs say nothing where range or
+frame hide the other match, perhaps the true one. So the left view is compared with itself too: what
 repeats in it has other matches, seen or hidden.
 """
 
@@ -58,6 +58,7 @@ _LONGEST_PX = 64
 # Of blocks of natural views 1 % correlate with themselves by 0.92, of patterns nearly all.
 _LIMITS = periods.Limits(surely=0.92, share=0.95, least=0.7, dip=0.6, outside=0.7, lead=0.05)
 _MANY_BLOCKS = 0.25  # share of blocks that is no chance
+
 
 def search(views: tuple[Array, Array], noise: Array, plan: Plan, memory: Scratch) -> SearchResult:
     """Find the best shift of each pixel of the search scale.
@@ -154,9 +155,7 @@ def find_unseen(views: tuple[Array, Array], plan: Plan, memory: Scratch) -> peri
         return periods.Periods(_largest_around(period), likeness, _largest_around(lead))
     sure = _largest_around(np.where(likeness >= _LIMITS.surely, period, 0))
     alone = np.where(_beside(period > 0), period, 0)
-    return periods.Periods(
-        np.maximum(sure, alone), likeness, np.where(_beside(lead > 0), lead, 0)
-    )
+    return periods.Periods(np.maximum(sure, alone), likeness, np.where(_beside(lead > 0), lead, 0))
 
 
 def _largest_around(image: Array) -> Array:

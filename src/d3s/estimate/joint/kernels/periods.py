@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.estimate.joint.types import Array
+from d3s.estimate.joint.types import Array, Real
 from d3s.runtime.compile import compiled, inlined, part
 from d3s.runtime.parallel import run_over_rows
 from d3s.runtime.scratch import Scratch
@@ -20,12 +20,12 @@ _FLAT = 1e-5  # variance over mean square that is a rounding error
 class Limits(NamedTuple):
     """Correlations from which on texture repeats, or matches out of the range."""
 
-    surely: float  # of a view with itself at its period
-    share: float  # the same over that of the best match in the range,
-    least: float  # and at least
-    dip: float  # lowest correlation at distances below the period, at most
-    outside: float  # of a match out of the range, at least
-    lead: float  # of that over the best match in the range
+    surely: Real  # of a view with itself at its period
+    share: Real  # the same over that of the best match in the range,
+    least: Real  # and at least
+    dip: Real  # lowest correlation at distances below the period, at most
+    outside: Real  # of a match out of the range, at least
+    lead: Real  # of that over the best match in the range
 
 
 class Periods(NamedTuple):
@@ -46,8 +46,8 @@ def find_periods(
     """Return where the left view repeats along its rows, or matches out of the range.
 
     The period is the distance at which the correlation of the view with itself has its highest peak
-    after a dip, of equal ones the first. A window is twice as wide and high as its block; what it is
-    compared with is inside the frame.
+    after a dip, of equal ones the first. A window is twice as wide and high as its block; what it
+    is compared with is inside the frame.
 
     Parameters
     ----------
@@ -139,9 +139,7 @@ def _find_periods(
             to_left = max(min(first - 1, reach), 0)
             to_right = max(min(cols - 2 - last, reach), 0)
             one, peak = _period(own_curve[reach - to_left : reach + 1][::-1], least, limits.dip)
-            two, other_peak = _period(
-                own_curve[reach : reach + to_right + 1], least, limits.dip
-            )
+            two, other_peak = _period(own_curve[reach : reach + to_right + 1], least, limits.dip)
             if other_peak > peak + np.float32(_HIGHER) or (
                 0 < two < one and other_peak > peak - np.float32(_HIGHER)
             ):
@@ -207,7 +205,7 @@ def _correlations(
 
 
 @part
-def _period(curve: Image, least: np.float32, dip: np.float32) -> tuple[np.float32, np.float32]:
+def _period(curve: Image, least: Real, dip: Real) -> tuple[np.float32, np.float32]:
     """Distance and height of the highest peak after a dip, the first of equal ones; 0 without.
 
     The peak is the vertex of a parabola.
