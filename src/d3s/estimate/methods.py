@@ -180,20 +180,28 @@ def estimate_quietly(
     """
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
-    method_options = _over_known_range(checked_options(method, options), rig)
+    method_options = checked_options(method, options)
     function, _ = method_of(method).load()
     pair = checked_pair(left, right)
+    method_options = _over_known_range(method_options, rig, pair)
     found = function(*pair, rig, method_options)
     colour = colour_of(left)
     return _with_warnings(found if colour is None else replace(found, colour=colour), pair)
 
 
-def _over_known_range(options: Options, rig: Rig) -> Options:
-    """Options that search the disparities that the rig knows of, unless they name depths."""
-    known = None if rig.stereo is None else rig.stereo.disparity_range_px
-    if known is None or options.depth_range_m is not None or options.candidates_m is not None:
+def _over_known_range(options: Options, rig: Rig, pair: CheckedPair) -> Options:
+    """Options that search the disparities of the rig or of the pair, unless they name depths."""
+    if options.depth_range_m is not None or options.candidates_m is not None:
         return options
-    return options.replace(depth_range_m=rig.optics.depth_range_m(known))
+    known = None if rig.stereo is None else rig.stereo.disparity_range_px
+    if known is not None:
+        return options.replace(depth_range_m=rig.optics.depth_range_m(known))
+    found_m = None
+    if rig.optics.aperture_radius_m == 0:
+        from d3s.estimate.own_range import range_of_pair  # compiled loops: slow to import
+
+        found_m = range_of_pair(pair, rig)
+    return options if found_m is None else options.replace(depth_range_m=found_m)
 
 
 def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:

@@ -63,6 +63,7 @@ class Diagnosis(NamedTuple):
     comparison: ViewDifferences | None
     grain: Value | None
     found: Found | None
+    ambiguous: float = 0.0  # share of the pixels where another depth fits about as well
     shape: tuple[int, int] = (1, 1)  # rows and columns of a view
     # Standard deviation of the disparity that sigma holds; None for pairs rectified elsewhere.
     held_px: float | None = None
@@ -112,6 +113,7 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
         comparison=comparison,
         grain=grain if _rests_on_noise(depth_map) else None,
         found=found,
+        ambiguous=_share(flags, Flag.AMBIGUOUS),
         shape=(depth_map.depth_m.shape[0], depth_map.depth_m.shape[1]),
         held_px=_held_px(depth_map),
     )

@@ -45,6 +45,7 @@ class Cause(StrEnum):
     ROWS = "rows do not agree"
     RANGE = "the depth range cuts"
     OFFSET = "disparities lie beyond infinity"
+    REPEATED = "texture repeats"
     PLAIN = "no texture"
     UNLIKE = "the views do not match"
     UNCERTAIN = "depths are too uncertain"
@@ -60,6 +61,9 @@ Words = dict[Cause, str]
 
 # Causes by which the views show unlike texture, which would count as noise.
 _UNLIKE = {Cause.ROWS, Cause.CONTRAST, Cause.SHADING, Cause.GAMMA}
+# Causes that texture seems to have which repeats, and those by which pixels match anywhere.
+_TAKEN_FOR = {Cause.UNLIKE, Cause.PLAIN}
+_APART = {Cause.ROWS, Cause.RANGE, Cause.OFFSET}
 
 
 def warnings_of(
@@ -100,6 +104,13 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
         words = _of_rows(comparison, remedy) | words | _of_light(comparison)
         words = _of_drift(comparison, diagnosis) | words
     words |= _of_clipping(diagnosis)
+    if diagnosis.ambiguous > _SOME and not words.keys() & _APART:
+        words = {cause: said for cause, said in words.items() if cause not in _TAKEN_FOR}
+        words[Cause.REPEATED] = (
+            f"{diagnosis.ambiguous:.0%} of the frame may match at another depth as well, perhaps "
+            "out of the depth range or of the frame. Widen depth_range_m if it may be too narrow, "
+            "or add texture that does not repeat."
+        )
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
     return words
