@@ -99,6 +99,9 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
     if comparison is not None:
         words = _of_rows(comparison, remedy) | words | _of_light(comparison)
         words = _of_drift(comparison, diagnosis) | words
+    if diagnosis.turn is not None:
+        words.pop(Cause.ROWS, None)
+        words |= _of_turn(diagnosis, remedy)
     words |= _of_clipping(diagnosis)
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
@@ -211,6 +214,26 @@ def _of_rows(comparison: ViewDifferences, remedy: str) -> Words:
     middle = terms[0].value
     reach = sum(abs(one.value) for one in terms[1:] if one.exceeds(0.0, _SIGMAS))
     return {Cause.ROWS: _rows(middle - reach, middle + reach, remedy)}
+
+
+def _of_turn(diagnosis: Diagnosis, remedy: str) -> Words:
+    """Rows, roll and scale that were taken out, or could not be."""
+    assert diagnosis.turn is not None
+    rows, roll, scale = (one.value for one in diagnosis.turn)
+    high, wide = (0.5 * side for side in diagnosis.shape)
+    edges_px = math.hypot(roll * high, scale * wide)
+    if diagnosis.is_aligned and abs(rows) < _LENS_ROWS_PX and edges_px < _EDGE_PX:
+        return {}
+    amount = (
+        f"points of the right view lie {abs(rows):.2f} px {'below' if rows > 0 else 'above'} those "
+        f"of the left one, and a roll or scale moves disparity by {edges_px:.2f} px at the edges"
+    )
+    done = (
+        "this is taken out, and sigma holds what is left"
+        if diagnosis.is_aligned
+        else "what is left of it spoils the depths: there are none. align_views=false gives them"
+    )
+    return {Cause.ROWS: f"{amount}; {done}. {remedy}"}
 
 
 def _of_drift(comparison: ViewDifferences, diagnosis: Diagnosis) -> Words:
