@@ -53,6 +53,8 @@ class Cause(StrEnum):
     GAMMA = "gamma differs"
     CLIPPED = "pixels are clipped"
     GRAIN = "noise is not white"
+    BLOCKS = "a grid stands still"
+    COLUMNS = "columns stand still"
     EMPTY = "no pixel has a depth"
 
 

@@ -1,0 +1,246 @@
+"""Structure that is locked to the frame: blocks of compression, stuck columns, stripes.
+
+It shows no scene, but both views have it at the same places, and it would match: at the shift 0,
+and a period away from it. Stuck columns are filled from those beside them, stripes are subtracted
+as far as they can be told from texture, and what is left of them counts as noise, as the edges of
+blocks do.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from d3s.estimate.diagnosis.words import Cause
+from d3s.estimate.joint.types import Array
+from d3s.types import FloatArray, Image, Mask
+
+Views = tuple[Array, Array]
+
+_LINES = 64  # rows, or columns, that are looked at
+_PERIOD = 16  # of the largest blocks of common codecs; those of 8 px are two in it
+_FEWEST_PERIODS = 6
+_CAP = 4.0  # jumps count up to this multiple of their mean: edges of the scene are larger
+# Jumps at the edges of blocks over those elsewhere, and how sure that must be, in sigmas. Good
+# pairs of the tuning textures reach 1.04 and 3, JPEG of quality 95 has 1.3 and 9.
+_JUMP_RATIO, _SIGMAS = 1.12, 6.0
+# Variance of white noise with as much gradient as edges of blocks of unit jumps, times 3: they are
+# not noise, and match.
+_BLOCK_NOISE = 3.0
+_WINDOW_PX = 33  # over which the jumps are averaged
+# A stuck column has less than this share of the spread of others along it, and stands out by so
+# many times the typical difference of columns.
+_STUCK_SPREAD, _STUCK_SIZE = 0.05, 8.0
+_BANDS = 4  # of rows: stripes are alike in all
+_STRIPES_SHARED = 0.08  # correlation of the columns of both views, in other bands, of any stripes
+_SMOOTH_BINS = 15  # of a spectrum
+# Rows over which blurred texture is alike: over these stripes do not average out.
+_COLUMN_ROWS = 8.0
+
+
+class Pattern(NamedTuple):
+    """Structure that is locked to the frame; None or empty where there is none."""
+
+    phases: tuple[tuple[tuple[int, ...], ...], ...]  # of block edges: by view, by axis (x, y)
+    period: int  # of blocks: 8 or 16, or 0
+    stuck: tuple[Mask, Mask]  # columns of each view
+    has_stripes: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return a warning for each kind."""
+        out = []
+        if self.period:
+            out.append(
+                f"{Cause.BLOCKS}: blocks of {self.period} px, as JPEG or video leave them; their "
+                "edges stand still and count as noise. Save the views without loss, as PNG."
+            )
+        count = sum(int(one.sum()) for one in self.stuck)
+        if count:
+            out.append(
+                f"{Cause.COLUMNS}: {count} are stuck, and were filled from those beside them. "
+                "Subtract a dark frame and mend them where the views are made."
+            )
+        if self.has_stripes:
+            out.append(
+                f"{Cause.COLUMNS}: stripes stand still in both views; they were subtracted as far "
+                "as they can be told from texture, and sigma holds the rest. Subtract a dark frame."
+            )
+        return tuple(out)
+
+
+def find_pattern(views: Views, first_shift: int) -> Pattern | None:
+    """Return the structure that is locked to the frame, None if there is none.
+
+    Parameters
+    ----------
+    views
+        Both views (rows, cols), without NaN.
+    first_shift
+        Smallest disparity that is searched, in pixels: where it is 0, scenes stand still too.
+    """
+    rows, cols = views[0].shape
+    if min(rows, cols) < (_FEWEST_PERIODS + 1) * _PERIOD:
+        return None
+    down = max(rows // _LINES, 1)
+    lines = [view[down // 2 :: down] for view in views]
+    stuck = tuple(_stuck(one) for one in lines)
+    across = max(cols // _LINES, 1)
+    uprights = [view[:, across // 2 :: across].T for view in views]
+    folds = [(_fold(one), _fold(other)) for one, other in zip(lines, uprights, strict=True)]
+    has_blocks = all(_are_blocks(*fold) for fold in folds)
+    has_stripes = first_shift > 0 and _are_striped([one for one in lines], stuck)
+    if not (has_blocks or has_stripes or any(one.any() for one in stuck)):
+        return None
+    phases = tuple(tuple(fold.phases for fold in pair) for pair in folds)
+    period = 0
+    if has_blocks:
+        period = _PERIOD // max(len(one) for pair in phases for one in pair)
+    return Pattern(phases, period, (stuck[0], stuck[1]), has_stripes)
+
+
+class _Fold(NamedTuple):
+    """Mean jumps between neighbouring pixels by their place in a period."""
+
+    phases: tuple[int, ...]  # of the largest: one, or two half a period apart
+    ratio: float  # of the largest over typical ones
+    sigmas: float  # by which they are larger
+
+
+def _jumps(lines: Array) -> Array:
+    """Return the size of the jump before each pixel beyond those beside it (rows, cols - 3)."""
+    first = np.diff(lines, axis=1)
+    return np.abs(first[:, 1:-1] - np.float32(0.5) * (first[:, :-2] + first[:, 2:]))
+
+
+def _fold(lines: Array) -> _Fold:
+    jumps = _jumps(lines)
+    most = np.float32(_CAP) * jumps.mean()
+    means = np.minimum(jumps, most).mean(axis=0, dtype=np.float64)
+    means = means[: means.size // _PERIOD * _PERIOD].reshape(-1, _PERIOD)
+    by_phase = means.mean(axis=0)
+    best = int(by_phase.argmax())
+    beyond = means[:, best] - np.median(means, axis=1)
+    spread = float(beyond.std(ddof=1)) / np.sqrt(beyond.size)
+    typical = float(np.median(by_phase))
+    phases = [best]
+    other = (best + _PERIOD // 2) % _PERIOD
+    if by_phase[other] - typical > 0.5 * (by_phase[best] - typical):
+        phases.append(other)
+    return _Fold(
+        # The first jump lies before the pixel 2.
+        tuple(sorted((phase + 2) % _PERIOD for phase in phases)),
+        float(by_phase[best]) / typical if typical > 0 else np.inf * float(by_phase[best] > 0),
+        float(beyond.mean()) / spread if spread > 0 else 0.0,
+    )
+
+
+def _are_blocks(across: _Fold, down: _Fold) -> bool:
+    """Return whether the jumps of a view along both axes are those of blocks."""
+    ratio = np.sqrt(across.ratio * down.ratio)
+    return bool(ratio > _JUMP_RATIO and across.sigmas + down.sigmas > np.sqrt(2) * _SIGMAS)
+
+
+def _columns(lines: Array) -> FloatArray:
+    """Return the mean second difference of each column with those beside it, 0 at the ends."""
+    mean = lines.mean(axis=0, dtype=np.float64)
+    out = np.zeros(mean.size)
+    out[1:-1] = mean[:-2] - 2 * mean[1:-1] + mean[2:]
+    return out
+
+
+def _stuck(lines: Array) -> Mask:
+    spread = lines.std(axis=0)
+    columns = np.abs(_columns(lines))
+    is_even = spread < _STUCK_SPREAD * np.median(spread)
+    return np.asarray(is_even & (columns > _STUCK_SIZE * np.median(columns)))
+
+
+def _are_striped(lines: list[Array], stuck: tuple[Mask, ...]) -> bool:
+    """Return whether columns of both views are alike at the shift 0 in all bands of rows."""
+    filled = [_filled(one, mask) for one, mask in zip(lines, stuck, strict=True)]
+    left, right = ([_columns(band) for band in np.array_split(one, _BANDS)] for one in filled)
+    found = []
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            if i != j:
+                size = float(np.sqrt((one @ one) * (other @ other)))
+                found.append(float(one @ other) / size if size > 0 else 0.0)
+    # Chance makes 1 / sqrt(columns) of each.
+    chance = _SIGMAS / np.sqrt(left[0].size * len(found) / 2)
+    return bool(np.median(found) > max(_STRIPES_SHARED, chance) and min(found) > 0)
+
+
+def _filled(view: Array, stuck: Mask) -> Array:
+    """Return the view with stuck columns interpolated from those beside them."""
+    if not stuck.any():
+        return view
+    good, bad = np.flatnonzero(~stuck), np.flatnonzero(stuck)
+    after = np.searchsorted(good, bad).clip(1, good.size - 1)
+    low, high = good[after - 1], good[after]
+    share = np.clip((bad - low) / (high - low), 0, 1).astype(view.dtype)
+    out = view.copy()
+    out[:, bad] = (1 - share) * view[:, low] + share * view[:, high]
+    return out
+
+
+def take_out(pattern: Pattern, views: Views) -> tuple[Views, list[Image], float]:
+    """Return the views without stuck columns and stripes, and noise that stands for the rest.
+
+    Parameters
+    ----------
+    pattern
+        Result of `find_pattern`.
+    views
+        Both views (rows, cols), without NaN.
+
+    Returns
+    -------
+    The views, variance of the noise of each, and of the noise of stripes.
+    """
+    clean = [_filled(view, mask) for view, mask in zip(views, pattern.stuck, strict=True)]
+    rest = 0.0
+    if pattern.has_stripes:
+        offsets, rest = _stripes(clean)
+        clean = [view - offsets.astype(view.dtype) for view in clean]
+    blocks: list[Image] = []
+    if pattern.period:
+        blocks = [
+            _block_noise(view, phases) for view, phases in zip(clean, pattern.phases, strict=True)
+        ]
+    return (np.ascontiguousarray(clean[0]), np.ascontiguousarray(clean[1])), blocks, rest
+
+
+def _stripes(views: list[Array]) -> tuple[FloatArray, float]:
+    """Return the offsets of columns that stand still in both views, and the variance not found.
+
+    At each frequency along the rows, what both views share at the shift 0 is that of stripes; the
+    texture of columns is another one in each.
+    """
+    one, other = (np.fft.rfft(_columns(view)) for view in views)
+    box = np.ones(_SMOOTH_BINS) / _SMOOTH_BINS
+    shared = np.convolve((one * other.conj()).real, box, "same")
+    whole = np.convolve(np.abs(0.5 * (one + other)) ** 2, box, "same")
+    share = np.clip(shared / np.maximum(whole, 1e-30), 0, 1)
+    filter_ = 2 * np.cos(np.pi * np.arange(one.size) / (one.size - 1)) - 2
+    filter_[0] = -np.inf  # an offset of all columns is none
+    found = np.fft.irfft(share * 0.5 * (one + other) / filter_, views[0].shape[1])
+    size = np.square(views[0].shape[1])
+    left = (1 - share) * np.maximum(shared, 0) / np.square(filter_) / size
+    return found, _COLUMN_ROWS * 2 * float(left.sum())
+
+
+def _block_noise(view: Array, phases: tuple[tuple[int, ...], ...]) -> Image:
+    """Return the variance of noise (rows, cols) that stands for the edges of blocks."""
+    import cv2  # imported here: slow to load
+
+    total = np.zeros(view.shape, dtype=np.float32)
+    for image, edges, out in ((view, phases[0], total), (view.T, phases[1], total.T)):
+        square = np.zeros(image.shape, dtype=np.float32)
+        square[:, 2:-1] = np.square(_jumps(image))
+        is_edge = np.isin(np.arange(image.shape[1]) % _PERIOD, edges).astype(np.float32)
+        means = []
+        for mask in (is_edge, 1 - is_edge):
+            count = cv2.blur(np.broadcast_to(mask, image.shape).copy(), (_WINDOW_PX,) * 2)
+            means.append(cv2.blur(square * mask, (_WINDOW_PX,) * 2) / count)
+        out += np.maximum(means[0] - means[1], 0)
+    return np.asarray(total * np.float32(_BLOCK_NOISE))
