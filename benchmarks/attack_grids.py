@@ -85,9 +85,10 @@ def _attack(
     pair = d3s.simulate(scene, rig, noise=0.0 if wall == "shaded" else noise, seed=seed, shape=SHAPE)
     views = [pair.left, pair.right]
     if wall == "shaded":
-        # Light that falls off to one corner; the wall itself shows nothing.
+        # Light that falls off along some direction; the wall itself shows nothing.
         y, x = np.meshgrid(*(np.linspace(-1, 1, side) for side in SHAPE), indexing="ij")
-        shade = 0.5 + 0.2 * (0.7 * x + 0.4 * y) - 0.08 * (x**2 + y**2)
+        along, down, bow = rng.uniform(-0.3, 0.3), rng.uniform(-0.2, 0.2), rng.uniform(0, 0.1)
+        shade = 0.5 + along * x + down * y - bow * (x**2 + y**2)
         views = [shade + noise * rng.standard_normal(SHAPE) for _ in views]
     left, right = spoil(*(np.asarray(view, dtype=np.float32) for view in views), rng)
     depth = np.asarray(pair.depth_m, dtype=np.float64)

@@ -26,7 +26,7 @@ _JUMP_RATIO, _SIGMAS = 1.12, 6.0
 # Variance of white noise with as much gradient as edges of blocks of unit jumps, times 3: they are
 # not noise, and match.
 _BLOCK_NOISE = 3.0
-_WINDOW_PX = 33  # over which the jumps are averaged
+_WINDOW_PX = 33  # over which jumps and gradients are averaged
 # A stuck column has less than this share of the spread of others along it, and stands out by so
 # many times the typical difference of columns.
 _STUCK_SPREAD, _STUCK_SIZE = 0.05, 8.0
@@ -36,6 +36,9 @@ _SMOOTH_BINS = 15  # of a spectrum
 # Rows over which blurred texture is alike: over these stripes do not average out.
 _COLUMN_ROWS = 8.0
 
+MOST_OF_FRAME = 0.35
+"""Share of a window's gradient that is the frame's, from which on the window has no texture."""
+
 
 class Pattern(NamedTuple):
     """Structure that is locked to the frame; None or empty where there is none."""
@@ -44,6 +47,7 @@ class Pattern(NamedTuple):
     period: int  # of blocks: 8 or 16, or 0
     stuck: tuple[Mask, Mask]  # columns of each view
     has_stripes: bool
+    is_apart: bool  # whether scenes are searched at other shifts than 0
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -88,14 +92,14 @@ def find_pattern(views: Views, first_shift: int) -> Pattern | None:
     uprights = [view[:, across // 2 :: across].T for view in views]
     folds = [(_fold(one), _fold(other)) for one, other in zip(lines, uprights, strict=True)]
     has_blocks = all(_are_blocks(*fold) for fold in folds)
-    has_stripes = first_shift > 0 and _are_striped([one for one in lines], stuck)
+    has_stripes = first_shift > 0 and not has_blocks and _are_striped(lines, stuck)
     if not (has_blocks or has_stripes or any(one.any() for one in stuck)):
         return None
     phases = tuple(tuple(fold.phases for fold in pair) for pair in folds)
     period = 0
     if has_blocks:
         period = _PERIOD // max(len(one) for pair in phases for one in pair)
-    return Pattern(phases, period, (stuck[0], stuck[1]), has_stripes)
+    return Pattern(phases, period, (stuck[0], stuck[1]), has_stripes, first_shift > 0)
 
 
 class _Fold(NamedTuple):
@@ -183,8 +187,8 @@ def _filled(view: Array, stuck: Mask) -> Array:
     return out
 
 
-def take_out(pattern: Pattern, views: Views) -> tuple[Views, list[Image], float]:
-    """Return the views without stuck columns and stripes, and noise that stands for the rest.
+def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Image | None]:
+    """Return the views without stuck columns and stripes, and what stands for the rest.
 
     Parameters
     ----------
@@ -195,19 +199,46 @@ def take_out(pattern: Pattern, views: Views) -> tuple[Views, list[Image], float]
 
     Returns
     -------
-    The views, variance of the noise of each, and of the noise of stripes.
+    The views, the variance of the noise that the rest counts as, and the share of the gradient
+    along the rows that is the frame's (rows, cols); None for none.
     """
     clean = [_filled(view, mask) for view, mask in zip(views, pattern.stuck, strict=True)]
-    rest = 0.0
+    noise: Image | float = 0.0
     if pattern.has_stripes:
-        offsets, rest = _stripes(clean)
+        offsets, noise = _stripes(clean)
         clean = [view - offsets.astype(view.dtype) for view in clean]
-    blocks: list[Image] = []
-    if pattern.period:
-        blocks = [
-            _block_noise(view, phases) for view, phases in zip(clean, pattern.phases, strict=True)
-        ]
-    return (np.ascontiguousarray(clean[0]), np.ascontiguousarray(clean[1])), blocks, rest
+    one, other = (np.ascontiguousarray(view) for view in clean)
+    if not pattern.period:
+        return (one, other), noise, None
+    edges = [
+        [_edge_energy(image, places) for image, places in ((view, x), (view.T, y))]
+        for view, (x, y) in zip((one, other), pattern.phases, strict=True)
+    ]
+    across, down = (0.5 * (first + second) for first, second in zip(*edges, strict=True))
+    share = _of_frame(across / pattern.period, (one, other), is_apart=pattern.is_apart)
+    return (one, other), np.float32(_BLOCK_NOISE) * (across + down.T), share
+
+
+def _of_frame(edges: Image, views: Views, *, is_apart: bool) -> Image:
+    """Return the share (rows, cols) of the gradient along the rows that edges of blocks have.
+
+    Or that is alike at the shift 0, if that is more: blocks of the same light are coded alike,
+    inside too, and light in steps of 8 bits has the same contours in both views.
+    """
+    import cv2
+
+    kernel = np.array([-1.0, 1.0, 0.0])
+    one, other = (cv2.sepFilter2D(view, -1, kernel, np.ones(1)) for view in views)
+    shared, left, right = (_means(part) for part in (one * other, one * one, other * other))
+    energy = np.maximum(0.5 * (left + right), 1e-30)
+    share = edges / energy
+    return np.asarray(np.maximum(share, shared / energy) if is_apart else share)
+
+
+def _means(image: Array) -> Image:
+    import cv2
+
+    return np.asarray(cv2.blur(image, (_WINDOW_PX,) * 2))
 
 
 def _stripes(views: list[Array]) -> tuple[FloatArray, float]:
@@ -229,18 +260,13 @@ def _stripes(views: list[Array]) -> tuple[FloatArray, float]:
     return found, _COLUMN_ROWS * 2 * float(left.sum())
 
 
-def _block_noise(view: Array, phases: tuple[tuple[int, ...], ...]) -> Image:
-    """Return the variance of noise (rows, cols) that stands for the edges of blocks."""
-    import cv2  # imported here: slow to load
-
-    total = np.zeros(view.shape, dtype=np.float32)
-    for image, edges, out in ((view, phases[0], total), (view.T, phases[1], total.T)):
-        square = np.zeros(image.shape, dtype=np.float32)
-        square[:, 2:-1] = np.square(_jumps(image))
-        is_edge = np.isin(np.arange(image.shape[1]) % _PERIOD, edges).astype(np.float32)
-        means = []
-        for mask in (is_edge, 1 - is_edge):
-            count = cv2.blur(np.broadcast_to(mask, image.shape).copy(), (_WINDOW_PX,) * 2)
-            means.append(cv2.blur(square * mask, (_WINDOW_PX,) * 2) / count)
-        out += np.maximum(means[0] - means[1], 0)
-    return np.asarray(total * np.float32(_BLOCK_NOISE))
+def _edge_energy(view: Array, edges: tuple[int, ...]) -> Image:
+    """Return the mean squared jump at the edges of blocks beyond that elsewhere (rows, cols)."""
+    square = np.zeros(view.shape, dtype=np.float32)
+    square[:, 2:-1] = np.square(_jumps(view))
+    is_edge = np.isin(np.arange(view.shape[1]) % _PERIOD, edges)
+    means = [
+        _means(square * mask) / _means(np.broadcast_to(mask, view.shape).copy())
+        for mask in (is_edge.astype(np.float32), (~is_edge).astype(np.float32))
+    ]
+    return np.maximum(means[0] - means[1], 0)
