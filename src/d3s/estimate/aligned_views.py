@@ -7,7 +7,7 @@ are measured at the matches, whatever the depth, and so tell of the disparity th
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import cos, hypot, sin
+from math import cos, exp, hypot, sin
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.diagnosis.blocks import match_blocks
+from d3s.estimate.diagnosis.crosstalk import measure_crosstalk
 from d3s.estimate.diagnosis.findings import Diagnosis, diagnose, rows_terms
 from d3s.estimate.diagnosis.light import Value
 from d3s.estimate.flags import Flag
@@ -25,6 +26,8 @@ from d3s.types import FloatArray, Image
 
 # Times that a pair is aligned: large rows hide where the views match, and are not quite linear.
 _ROUNDS = 3
+_LEAST_GAIN = 0.01  # gain beside crosstalk that is taken out too
+_UNMIXINGS = 2  # times that crosstalk is taken out: the first finds nearly all
 # Size from which on rows in the middle and disparities at the edges are taken out, in pixels, and
 # sigmas: none of 200 good pairs of the tuning textures reaches 6. Others count from 3 on beside it.
 _LEAST_PX, _SIGMAS, _BESIDE_SIGMAS = 0.05, 6.0, 3.0
@@ -134,9 +137,12 @@ def estimate_aligned(
         The views.
     """
     found = run(pair)
-    first = last = diagnose(pair, found)
+    if not getattr(found.options, "align_views", False):
+        return found, diagnose(pair, found)
+    found, pair, shares = _without_crosstalk(run, pair, found)
+    first = last = diagnose(pair, found)._replace(crosstalk=shares)
     turn = None
-    for _ in range(_ROUNDS if getattr(found.options, "align_views", False) else 0):
+    for _ in range(_ROUNDS):
         more = _significant(last, found.rig)
         if more is None:
             break
@@ -146,7 +152,7 @@ def estimate_aligned(
             turn = more.after(turn)
         aligned = CheckedPair(pair.left, moved(pair.right, *(one.value for one in turn)))
         found = run(aligned)
-        last = diagnose(aligned, found)
+        last = diagnose(aligned, found)._replace(crosstalk=shares)
     if turn is None:
         return found, first
     left_over = Turn.of(last)
@@ -158,6 +164,28 @@ def estimate_aligned(
     # Drifts of many frames are those of the views as they came.
     diagnosis = last._replace(turn=turn, is_aligned=True, comparison=first.comparison)
     return _with_sigma(found, sigma_px), diagnosis
+
+
+def _without_crosstalk(
+    run: Callable[[CheckedPair], DepthMap], pair: CheckedPair, found: DepthMap
+) -> tuple[DepthMap, CheckedPair, tuple[float, float] | None]:
+    """Take the share of each view that the other shows out of it, twice if more is found."""
+    total, sigma_px = None, 0.0
+    for _ in range(_UNMIXINGS):
+        shares = measure_crosstalk(*pair, found.disparity_px)
+        if shares is None:
+            break
+        pair = CheckedPair(*shares.taken_out(*pair))
+        found = run(pair)
+        sigma_px = shares.sigma_px
+        before = total or (0.0, 0.0)
+        total = before[0] + shares.left.value, before[1] + shares.right.value
+    compared = None if total is None else diagnose(pair, found).comparison
+    if compared is not None and compared.gain.exceeds(_LEAST_GAIN, _SIGMAS):
+        # Views that lose what the other one gets are darker.
+        pair = pair._replace(right=pair.right * np.float32(exp(-compared.gain.value)))
+        found = run(pair)
+    return found if total is None else _with_sigma(found, sigma_px), pair, total
 
 
 def _significant(diagnosis: Diagnosis, rig: Rig) -> Turn | None:
@@ -172,7 +200,7 @@ def _significant(diagnosis: Diagnosis, rig: Rig) -> Turn | None:
     return None if turn is None else turn.significant(diagnosis.shape, *limits)
 
 
-def _with_sigma(found: DepthMap, sigma_px: FloatArray) -> DepthMap:
+def _with_sigma(found: DepthMap, sigma_px: FloatArray | float) -> DepthMap:
     """Add an error of the disparity to sigma."""
     optics = found.rig.optics
     with np.errstate(invalid="ignore"):

@@ -70,6 +70,7 @@ class Diagnosis(NamedTuple):
     held_px: float | None = None
     # Rows, roll and scale of the right view that the pair showed before it was aligned.
     turn: tuple[Value, Value, Value] | None = None
+    crosstalk: tuple[float, float] | None = None  # shares that were taken out of both views
     is_aligned: bool = False  # whether that is taken out, and not too much is left
 
 

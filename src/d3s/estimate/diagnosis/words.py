@@ -55,6 +55,7 @@ class Cause(StrEnum):
     GRAIN = "noise is not white"
     BLOCKS = "a grid stands still"
     COLUMNS = "columns stand still"
+    CROSSTALK = "the views mix"
     EMPTY = "no pixel has a depth"
 
 
@@ -104,6 +105,13 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
     if diagnosis.turn is not None:
         words.pop(Cause.ROWS, None)
         words |= _of_turn(diagnosis, remedy)
+    if diagnosis.crosstalk is not None:
+        left, right = diagnosis.crosstalk
+        words[Cause.CROSSTALK] = (
+            f"{left:.0%} of the right view is seen in the left one and {right:.0%} of the left "
+            "view in the right one; this is taken out. Part the views on the sensor, or mend the "
+            "readout."
+        )
     words |= _of_clipping(diagnosis)
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)

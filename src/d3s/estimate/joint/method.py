@@ -21,7 +21,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.balance import balance_contrast
 from d3s.estimate.joint.kernels import confidence, filters, prefilter
-from d3s.estimate.joint.pattern import MOST_OF_FRAME, find_pattern, take_out
+from d3s.estimate.joint.pattern import find_pattern, take_out
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Holes, Views, refine
 from d3s.estimate.joint.rows import measure_rows
@@ -151,7 +151,7 @@ def run_joint(
     holes = _holes(left, right)
     views = prefilter.centre(memory, left, right)
     pattern = find_pattern(views, int(plan.shifts[0]))
-    of_frame = None
+    of_frame: Mask | None = None
     if pattern is not None:
         views, more_noise, of_frame = take_out(pattern, views)
     noise = _noise(views, plan, memory)
@@ -172,7 +172,7 @@ def run_joint(
     balanced = balance_contrast(levels, start_px, plan)
     fit = refine(balanced, start_px, noise, holes, plan, memory, rows_px)
     if of_frame is not None:
-        is_frame = _of_cells(of_frame, plan.cell_px) > MOST_OF_FRAME
+        is_frame = _of_cells(of_frame, plan.cell_px) > 0
         fit = fit._replace(correlation=np.where(is_frame, np.float32(0), fit.correlation))
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, memory)

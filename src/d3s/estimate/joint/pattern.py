@@ -35,9 +35,9 @@ _STRIPES_SHARED = 0.08  # correlation of the columns of both views, in other ban
 _SMOOTH_BINS = 15  # of a spectrum
 # Rows over which blurred texture is alike: over these stripes do not average out.
 _COLUMN_ROWS = 8.0
-
-MOST_OF_FRAME = 0.35
-"""Share of a window's gradient that is the frame's, from which on the window has no texture."""
+# Share of a window's gradient that is the frame's, from which on the window has no texture; and of
+# such windows around it, from which on it has none either.
+_MOST, _MOST_AROUND, _AROUND_PX = 0.35, 0.7, 97
 
 
 class Pattern(NamedTuple):
@@ -187,7 +187,7 @@ def _filled(view: Array, stuck: Mask) -> Array:
     return out
 
 
-def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Image | None]:
+def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Mask | None]:
     """Return the views without stuck columns and stripes, and what stands for the rest.
 
     Parameters
@@ -199,8 +199,8 @@ def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Imag
 
     Returns
     -------
-    The views, the variance of the noise that the rest counts as, and the share of the gradient
-    along the rows that is the frame's (rows, cols); None for none.
+    The views, the variance of the noise that the rest counts as, and where the gradient is the
+    frame's (rows, cols); None for nowhere.
     """
     clean = [_filled(view, mask) for view, mask in zip(views, pattern.stuck, strict=True)]
     noise: Image | float = 0.0
@@ -215,15 +215,15 @@ def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Imag
         for view, (x, y) in zip((one, other), pattern.phases, strict=True)
     ]
     across, down = (0.5 * (first + second) for first, second in zip(*edges, strict=True))
-    share = _of_frame(across / pattern.period, (one, other), is_apart=pattern.is_apart)
-    return (one, other), np.float32(_BLOCK_NOISE) * (across + down.T), share
+    of_frame = _of_frame(across / pattern.period, (one, other), is_apart=pattern.is_apart)
+    return (one, other), np.float32(_BLOCK_NOISE) * (across + down.T), of_frame
 
 
-def _of_frame(edges: Image, views: Views, *, is_apart: bool) -> Image:
-    """Return the share (rows, cols) of the gradient along the rows that edges of blocks have.
+def _of_frame(edges: Image, views: Views, *, is_apart: bool) -> Mask:
+    """Return where (rows, cols) most of the gradient along the rows is that of edges of blocks.
 
-    Or that is alike at the shift 0, if that is more: blocks of the same light are coded alike,
-    inside too, and light in steps of 8 bits has the same contours in both views.
+    Or is alike at the shift 0: blocks of the same light are coded alike, inside too, and light in
+    steps of 8 bits has the same contours in both views.
     """
     import cv2
 
@@ -231,8 +231,10 @@ def _of_frame(edges: Image, views: Views, *, is_apart: bool) -> Image:
     one, other = (cv2.sepFilter2D(view, -1, kernel, np.ones(1)) for view in views)
     shared, left, right = (_means(part) for part in (one * other, one * one, other * other))
     energy = np.maximum(0.5 * (left + right), 1e-30)
-    share = edges / energy
-    return np.asarray(np.maximum(share, shared / energy) if is_apart else share)
+    share = np.maximum(edges, shared) if is_apart else edges
+    is_frame = share > _MOST * energy
+    around = cv2.blur(is_frame.astype(np.float32), (_AROUND_PX,) * 2)
+    return np.asarray(is_frame | (around > _MOST_AROUND))
 
 
 def _means(image: Array) -> Image:
