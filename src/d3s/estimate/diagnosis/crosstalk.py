@@ -15,7 +15,7 @@ from d3s.types import FloatArray, Image
 
 # Pixels that are tried: a millisecond of work. Fewer with a depth than the second tell nothing.
 _PLACES, _FEWEST = 6000, 400
-_LAG = 3  # rows of the second difference that takes the light out
+_LAG = 3  # rows of the second difference that takes light and offsets of columns out
 _LEAST, _SIGMAS = 0.012, 6.0
 # Disparity that a share moves: brightness over its slope, of texture that the lenses pass.
 _PX = 3.0
@@ -58,6 +58,9 @@ def measure_crosstalk(left: Image, right: Image, disparity_px: Image) -> Crossta
     row, col, match = row[is_inside], col[is_inside], match[is_inside]
     own, other = _detail(left, row, col), _between(right, row, match)
     beside = _between(left, row, match), _detail(right, row, col)
+    sizes = np.bincount(row, minlength=rows)[row]
+    for part in (own, other, *beside):  # offsets of rows
+        part -= np.bincount(row, np.nan_to_num(part), rows)[row] / sizes
     # The last term stands for a gain, and for lenses that blur the views unlike.
     terms = np.stack([-beside[1], beside[0], 0.5 * (own + other)], axis=1)
     difference = other - own

@@ -33,8 +33,9 @@ _STUCK_SPREAD, _STUCK_SIZE = 0.05, 8.0
 _BANDS = 4  # of rows: stripes are alike in all
 _STRIPES_SHARED = 0.08  # correlation of the columns of both views, in other bands, of any stripes
 _SMOOTH_BINS = 15  # of a spectrum
-# Rows over which blurred texture is alike: over these stripes do not average out.
-_COLUMN_ROWS = 8.0
+# White noise with the effect of stripes that are left: they do not average out over the rows over
+# which blurred texture is alike, and are coarser than the prefilter.
+_COLUMN_ROWS = 24.0
 # Share of a window's gradient that is the frame's, from which on the window has no texture; and of
 # such windows around it, from which on it has none either.
 _MOST, _MOST_AROUND, _AROUND_PX = 0.35, 0.7, 97
@@ -156,7 +157,8 @@ def _stuck(lines: Array) -> Mask:
     spread = lines.std(axis=0)
     columns = np.abs(_columns(lines))
     is_even = spread < _STUCK_SPREAD * np.median(spread)
-    return np.asarray(is_even & (columns > _STUCK_SIZE * np.median(columns)))
+    is_known = lines.any(axis=0)  # missing pixels are 0
+    return np.asarray(is_known & is_even & (columns > _STUCK_SIZE * np.median(columns)))
 
 
 def _are_striped(lines: list[Array], stuck: tuple[Mask, ...]) -> bool:
@@ -244,22 +246,22 @@ def _means(image: Array) -> Image:
 
 
 def _stripes(views: list[Array]) -> tuple[FloatArray, float]:
-    """Return the offsets of columns that stand still in both views, and the variance not found.
+    """Return the offsets of columns that stand still in both views, and the noise of the rest.
 
-    At each frequency along the rows, what both views share at the shift 0 is that of stripes; the
-    texture of columns is another one in each.
+    Each column has its own offset. At each frequency along the rows, what both views have in
+    common beyond that is texture, another one in each.
     """
+    cols = views[0].shape[1]
     one, other = (np.fft.rfft(_columns(view)) for view in views)
-    box = np.ones(_SMOOTH_BINS) / _SMOOTH_BINS
-    shared = np.convolve((one * other.conj()).real, box, "same")
-    whole = np.convolve(np.abs(0.5 * (one + other)) ** 2, box, "same")
-    share = np.clip(shared / np.maximum(whole, 1e-30), 0, 1)
-    filter_ = 2 * np.cos(np.pi * np.arange(one.size) / (one.size - 1)) - 2
-    filter_[0] = -np.inf  # an offset of all columns is none
-    found = np.fft.irfft(share * 0.5 * (one + other) / filter_, views[0].shape[1])
-    size = np.square(views[0].shape[1])
-    left = (1 - share) * np.maximum(shared, 0) / np.square(filter_) / size
-    return found, _COLUMN_ROWS * 2 * float(left.sum())
+    passed = np.square(2 * np.cos(np.pi * np.arange(one.size) / (one.size - 1)) - 2)
+    shared = np.maximum((one * other.conj()).real @ passed / (passed @ passed), 0)
+    mean = 0.5 * (one + other)
+    whole = np.convolve(np.abs(mean) ** 2, np.ones(_SMOOTH_BINS) / _SMOOTH_BINS, "same")
+    share = np.clip(shared * passed / np.maximum(whole, 1e-30), 0, 1)
+    share[0] = 0  # an offset of all columns is none
+    found = -share * mean / np.sqrt(np.maximum(passed, 1e-30))
+    rest = shared * float(np.sum(1 - share)) * 2 / cols**2
+    return np.fft.irfft(found, cols), _COLUMN_ROWS * rest
 
 
 def _edge_energy(view: Array, edges: tuple[int, ...]) -> Image:
