@@ -21,7 +21,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.balance import balance_contrast
 from d3s.estimate.joint.kernels import confidence, filters, prefilter
-from d3s.estimate.joint.pattern import find_pattern, take_out
+from d3s.estimate.joint.pattern import find_pattern, take_out, with_pattern
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Holes, Views, refine
 from d3s.estimate.joint.rows import measure_rows
@@ -151,12 +151,14 @@ def run_joint(
     holes = _holes(left, right)
     views = prefilter.centre(memory, left, right)
     pattern = find_pattern(views, int(plan.shifts[0]))
-    of_frame: Mask | None = None
-    if pattern is not None:
-        views, more_noise, of_frame = take_out(pattern, views)
+    cleaned = None if pattern is None else take_out(pattern, views)
+    if cleaned is not None:
+        views = cleaned.views
     noise = _noise(views, plan, memory)
-    if pattern is not None:
-        noise = noise + _of_cells(more_noise, plan.cell_px)
+    if cleaned is not None:
+        noise = noise + np.float32(cleaned.stripes)
+        if cleaned.edges is not None:
+            noise += cleaned.edges[:: plan.cell_px, :: plan.cell_px]
     levels = _levels(views, plan, memory)
     noise = _with_calibrated(noise, left, views[0], levels[plan.cell_px], rig.calibration)
     clock.stop("prefilter")
@@ -171,9 +173,8 @@ def run_joint(
     rows_px = measure_rows(levels, start_px, plan)
     balanced = balance_contrast(levels, start_px, plan)
     fit = refine(balanced, start_px, noise, holes, plan, memory, rows_px)
-    if of_frame is not None:
-        is_frame = _of_cells(of_frame, plan.cell_px) > 0
-        fit = fit._replace(correlation=np.where(is_frame, np.float32(0), fit.correlation))
+    if cleaned is not None:
+        fit = with_pattern(fit, cleaned, noise, plan.cell_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, memory)
     clock.stop("trust")
@@ -208,11 +209,6 @@ def _noise(views: Views, plan: Plan, memory: Scratch) -> Array:
     left *= left.dtype.type(0.5)
     shape = views[0].shape[0], views[0].shape[1]
     return filters.double(memory, left, shape) if plan.cell_px == 1 else left
-
-
-def _of_cells(values: Array | float, cell_px: int) -> Array:
-    """Return what each cell has of an image, or of a number for all."""
-    return np.asarray(values, dtype=np.float32)[(slice(None, None, cell_px),) * np.ndim(values)]
 
 
 def _with_calibrated(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.estimate.diagnosis.words import Cause
-from d3s.estimate.joint.types import Array
+from d3s.estimate.joint.types import Array, CellFit
 from d3s.types import FloatArray, Image, Mask
 
 Views = tuple[Array, Array]
@@ -33,9 +33,10 @@ _STUCK_SPREAD, _STUCK_SIZE = 0.05, 8.0
 _BANDS = 4  # of rows: stripes are alike in all
 _STRIPES_SHARED = 0.08  # correlation of the columns of both views, in other bands, of any stripes
 _SMOOTH_BINS = 15  # of a spectrum
-# White noise with the effect of stripes that are left: they do not average out over the rows over
-# which blurred texture is alike, and are coarser than the prefilter.
-_COLUMN_ROWS = 24.0
+# Variance of a disparity by stripes that are left, over that by white noise of equal strength: they
+# do not average out over the rows over which blurred texture is alike. From the tuning cases.
+_STRIPES_FACTOR = 8.0
+
 # Share of a window's gradient that is the frame's, from which on the window has no texture; and of
 # such windows around it, from which on it has none either.
 _MOST, _MOST_AROUND, _AROUND_PX = 0.35, 0.7, 97
@@ -189,8 +190,17 @@ def _filled(view: Array, stuck: Mask) -> Array:
     return out
 
 
-def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Mask | None]:
-    """Return the views without stuck columns and stripes, and what stands for the rest.
+class Cleaned(NamedTuple):
+    """Views without stuck columns and stripes, and what is left of a pattern."""
+
+    views: Views
+    stripes: float  # variance of the offsets of columns that are left
+    edges: Image | None = None  # variance of the noise that edges of blocks count as (rows, cols)
+    of_frame: Mask | None = None  # where the gradient is the frame's (rows, cols)
+
+
+def take_out(pattern: Pattern, views: Views) -> Cleaned:
+    """Take a pattern out of the views.
 
     Parameters
     ----------
@@ -198,27 +208,47 @@ def take_out(pattern: Pattern, views: Views) -> tuple[Views, Image | float, Mask
         Result of `find_pattern`.
     views
         Both views (rows, cols), without NaN.
-
-    Returns
-    -------
-    The views, the variance of the noise that the rest counts as, and where the gradient is the
-    frame's (rows, cols); None for nowhere.
     """
     clean = [_filled(view, mask) for view, mask in zip(views, pattern.stuck, strict=True)]
-    noise: Image | float = 0.0
+    stripes = 0.0
     if pattern.has_stripes:
-        offsets, noise = _stripes(clean)
+        offsets, stripes = _stripes(clean)
         clean = [view - offsets.astype(view.dtype) for view in clean]
     one, other = (np.ascontiguousarray(view) for view in clean)
     if not pattern.period:
-        return (one, other), noise, None
+        return Cleaned((one, other), stripes)
     edges = [
         [_edge_energy(image, places) for image, places in ((view, x), (view.T, y))]
         for view, (x, y) in zip((one, other), pattern.phases, strict=True)
     ]
     across, down = (0.5 * (first + second) for first, second in zip(*edges, strict=True))
     of_frame = _of_frame(across / pattern.period, (one, other), is_apart=pattern.is_apart)
-    return (one, other), np.float32(_BLOCK_NOISE) * (across + down.T), of_frame
+    noise = np.float32(_BLOCK_NOISE) * (across + down.T)
+    return Cleaned((one, other), stripes, noise, of_frame)
+
+
+def with_pattern(fit: CellFit, cleaned: Cleaned, noise: Array, cell_px: int) -> CellFit:
+    """Return the fit with what is left of a pattern in sigma and correlation.
+
+    Parameters
+    ----------
+    fit
+        Fit of each cell.
+    cleaned
+        Result of `take_out`.
+    noise
+        Variance of one view's noise around each cell, with that of the pattern.
+    cell_px
+        Side of a cell in pixels.
+    """
+    if cleaned.of_frame is not None:
+        is_frame = cleaned.of_frame[::cell_px, ::cell_px]
+        fit = fit._replace(correlation=np.where(is_frame, np.float32(0), fit.correlation))
+    if not cleaned.stripes:
+        return fit
+    share = np.float32(cleaned.stripes) / np.maximum(noise, np.float32(1e-30))
+    more = np.sqrt(1 + np.float32(_STRIPES_FACTOR - 1) * np.minimum(share, 1))
+    return fit._replace(sigma_px=fit.sigma_px * more)
 
 
 def _of_frame(edges: Image, views: Views, *, is_apart: bool) -> Mask:
@@ -246,7 +276,7 @@ def _means(image: Array) -> Image:
 
 
 def _stripes(views: list[Array]) -> tuple[FloatArray, float]:
-    """Return the offsets of columns that stand still in both views, and the noise of the rest.
+    """Return the offsets of columns that stand still in both views, and the variance left.
 
     Each column has its own offset. At each frequency along the rows, what both views have in
     common beyond that is texture, another one in each.
@@ -261,7 +291,7 @@ def _stripes(views: list[Array]) -> tuple[FloatArray, float]:
     share[0] = 0  # an offset of all columns is none
     found = -share * mean / np.sqrt(np.maximum(passed, 1e-30))
     rest = shared * float(np.sum(1 - share)) * 2 / cols**2
-    return np.fft.irfft(found, cols), _COLUMN_ROWS * rest
+    return np.fft.irfft(found, cols), rest
 
 
 def _edge_energy(view: Array, edges: tuple[int, ...]) -> Image:
