@@ -65,7 +65,9 @@ def dust(left: Image, right: Image, rng: np.random.Generator, *, count: int):
     """Dark soft spots at the same places of both views."""
     y, x = np.mgrid[: left.shape[0], : left.shape[1]]
     shade = np.ones(left.shape)
-    for row, col in zip(rng.uniform(0, y.max(), count), rng.uniform(0, x.max(), count), strict=True):
+    for row, col in zip(
+        rng.uniform(0, y.max(), count), rng.uniform(0, x.max(), count), strict=True
+    ):
         shade -= 0.15 * np.exp(-((x - col) ** 2 + (y - row) ** 2) / (2 * rng.uniform(2, 5) ** 2))
     return left * shade, right * shade
 
@@ -82,7 +84,9 @@ def _attack(
         if wall != "shaded":
             texture = Texture(pattern=wall, seed=seed)
         scene = d3s.Plane(depth_m=depth_m, texture=texture)
-    pair = d3s.simulate(scene, rig, noise=0.0 if wall == "shaded" else noise, seed=seed, shape=SHAPE)
+    pair = d3s.simulate(
+        scene, rig, noise=0.0 if wall == "shaded" else noise, seed=seed, shape=SHAPE
+    )
     views = [pair.left, pair.right]
     if wall == "shaded":
         # Light that falls off along some direction; the wall itself shows nothing.
@@ -114,7 +118,14 @@ def _cases(rows: list[_Row], seed: int, *, is_tuning: bool) -> list[Case]:
 
 def _jpegs(wall: str, depth_m: float, qualities: tuple[int, ...], noises: tuple[float, ...]):
     return [
-        (rig, wall, depth_m, f"JPEG {quality}", noises[i % len(noises)], partial(jpeg, quality=quality))
+        (
+            rig,
+            wall,
+            depth_m,
+            f"JPEG {quality}",
+            noises[i % len(noises)],
+            partial(jpeg, quality=quality),
+        )
         for i, quality in enumerate(qualities)
         for rig in _RIGS
     ]
@@ -131,7 +142,14 @@ _REPORT: list[_Row] = [
     ("pinhole ", "brick", 1.0, "JPEG 50", 0.003, partial(jpeg, quality=50)),
     ("", "scene", 1.0, "JPEG 75", 0.005, partial(jpeg, quality=75)),
     *(
-        (rig, wall, 1.1, f"blocks of {period} of {100 * size:g} %", 0.002, partial(lines, period=period, size=size))
+        (
+            rig,
+            wall,
+            1.1,
+            f"blocks of {period} of {100 * size:g} %",
+            0.002,
+            partial(lines, period=period, size=size),
+        )
         for rig, wall, period, size in (
             ("", "shaded", 8, 0.004),
             ("", "shaded", 16, 0.01),
@@ -142,7 +160,14 @@ _REPORT: list[_Row] = [
         )
     ),
     *(
-        (rig, wall, depth_m, f"{count} stuck columns, {where}", 0.01, partial(stuck, count=count, common=common))
+        (
+            rig,
+            wall,
+            depth_m,
+            f"{count} stuck columns, {where}",
+            0.01,
+            partial(stuck, count=count, common=common),
+        )
         for rig, wall, depth_m, count, where, common in (
             ("", "gravel", 1.0, 4, "in common", True),
             ("", "bark", 1.4, 20, "in common", True),
@@ -154,7 +179,14 @@ _REPORT: list[_Row] = [
         )
     ),
     *(
-        (rig, wall, depth_m, f"column stripes of {100 * size:g} %", noise, partial(stripes, size=size))
+        (
+            rig,
+            wall,
+            depth_m,
+            f"column stripes of {100 * size:g} %",
+            noise,
+            partial(stripes, size=size),
+        )
         for rig, wall, depth_m, size, noise in (
             ("", "gravel", 1.0, 0.01, 0.01),
             ("", "bark", 1.5, 0.03, 0.01),
@@ -168,7 +200,14 @@ _REPORT: list[_Row] = [
     ("", "bark", 1.2, "row stripes of 2 %", 0.01, partial(stripes, size=0.02, axis=0)),
     ("pinhole ", "shaded", 1.2, "row stripes of 1 %", 0.005, partial(stripes, size=0.01, axis=0)),
     *(
-        (rig, wall, depth_m, f"crosstalk of {100 * both:g}+{100 * one:g} %", 0.01, partial(crosstalk, both=both, one=one))
+        (
+            rig,
+            wall,
+            depth_m,
+            f"crosstalk of {100 * both:g}+{100 * one:g} %",
+            0.01,
+            partial(crosstalk, both=both, one=one),
+        )
         for rig, wall, depth_m, both, one in (
             ("", "gravel", 1.0, 0.1, 0.0),
             ("", "bark", 1.6, 0.03, 0.0),
@@ -190,10 +229,31 @@ _TUNING: list[_Row] = [
     ("pinhole ", "leaves", 1.4, "JPEG 40", 0.002, partial(jpeg, quality=40)),
     ("", "wood", 0.7, "JPEG 90", 0.002, partial(jpeg, quality=90)),
     ("", "shaded", 0.8, "blocks of 8 of 0.6 %", 0.003, partial(lines, period=8, size=0.006)),
-    ("pinhole ", "leaves", 0.8, "blocks of 16 of 0.8 %", 0.003, partial(lines, period=16, size=0.008)),
+    (
+        "pinhole ",
+        "leaves",
+        0.8,
+        "blocks of 16 of 0.8 %",
+        0.003,
+        partial(lines, period=16, size=0.008),
+    ),
     ("", "stone", 1.2, "6 stuck columns, in common", 0.01, partial(stuck, count=6, common=True)),
-    ("", "leaves", 0.9, "15 stuck columns, each its own", 0.01, partial(stuck, count=15, common=False)),
-    ("pinhole ", "stone", 1.2, "15 stuck columns, in common", 0.01, partial(stuck, count=15, common=True)),
+    (
+        "",
+        "leaves",
+        0.9,
+        "15 stuck columns, each its own",
+        0.01,
+        partial(stuck, count=15, common=False),
+    ),
+    (
+        "pinhole ",
+        "stone",
+        1.2,
+        "15 stuck columns, in common",
+        0.01,
+        partial(stuck, count=15, common=True),
+    ),
     ("", "leaves", 1.1, "column stripes of 1.5 %", 0.01, partial(stripes, size=0.015)),
     ("", "stone", 0.8, "column stripes of 0.5 %", 0.008, partial(stripes, size=0.005)),
     ("", "shaded", 0.8, "column stripes of 0.6 %", 0.003, partial(stripes, size=0.006)),

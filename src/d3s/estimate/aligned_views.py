@@ -68,7 +68,9 @@ class Turn(NamedTuple):
         if terms is None or not any(one.exceeds(_LARGE_PX, _SIGMAS) for one in terms):
             return None
         return cls._over(
-            tuple(one if one.exceeds(_LARGE_PX, _SIGMAS) else Value(0.0, one.sigma) for one in terms),
+            tuple(
+                one if one.exceeds(_LARGE_PX, _SIGMAS) else Value(0.0, one.sigma) for one in terms
+            ),
             shape,
         )
 
@@ -104,7 +106,10 @@ class Turn(NamedTuple):
             return None
         kept = (abs(one.value) > _BESIDE_SIGMAS * one.sigma for one in self)
         return type(self)(
-            *(Value(one.value * is_kept, one.sigma) for one, is_kept in zip(self, kept, strict=True))
+            *(
+                Value(one.value * is_kept, one.sigma)
+                for one, is_kept in zip(self, kept, strict=True)
+            )
         )
 
     def after(self, other: Self) -> Self:
@@ -118,7 +123,7 @@ class Turn(NamedTuple):
         centre = _CENTRE_SHARE * hypot(self.roll_rad.value, self.scale.value) * max(shape)
         everywhere = hypot(centre, _ROWS_SHARE * self.rows_px.sigma)
         down, across = np.square(self.roll_rad.sigma * y), np.square(self.scale.sigma * x)
-        return np.sqrt(everywhere**2 + down[:, np.newaxis] + across)
+        return np.asarray(np.sqrt(everywhere**2 + down[:, np.newaxis] + across))
 
 
 def estimate_aligned(
@@ -146,10 +151,8 @@ def estimate_aligned(
         more = _significant(last, found.rig)
         if more is None:
             break
-        if turn is None:  # patches are matched on equal rows, and tell of few rows only
-            turn = Turn.of_blocks(pair) or more
-        else:
-            turn = more.after(turn)
+        # Patches are matched on equal rows, and tell of few rows only.
+        turn = Turn.of_blocks(pair) or more if turn is None else more.after(turn)
         aligned = CheckedPair(pair.left, moved(pair.right, *(one.value for one in turn)))
         found = run(aligned)
         last = diagnose(aligned, found)._replace(crosstalk=shares)
@@ -172,7 +175,7 @@ def _without_crosstalk(
     """Take the share of each view that the other shows out of it, twice if more is found."""
     total, sigma_px = None, 0.0
     for _ in range(_UNMIXINGS):
-        shares = measure_crosstalk(*pair, found.disparity_px)
+        shares = measure_crosstalk(*pair, found.depth_m, found.rig.optics)
         if shares is None:
             break
         pair = CheckedPair(*shares.taken_out(*pair))

@@ -50,9 +50,7 @@ def read_jpeg(raw: bytes, max_pixels: int) -> Samples:
     if values.shape[:2] != (height, width):
         raise cut_short("cannot be decoded")
     exif = next((one.body for one in segments if _is_exif(one)), b"")
-    return Samples(
-        values=values, full_scale=255, orientation=orientation_in(exif), is_lossy=True
-    )
+    return Samples(values=values, full_scale=255, orientation=orientation_in(exif), is_lossy=True)
 
 
 def _is_exif(segment: _Segment) -> bool:

@@ -11,10 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from d3s.estimate.diagnosis.light import Value, robust_fit
+from d3s.rig import Optics
 from d3s.types import FloatArray, Image
 
-# Pixels that are tried: a millisecond of work. Fewer with a depth than the second tell nothing.
-_PLACES, _FEWEST = 6000, 400
+# Pixels that are tried: half a millisecond of work, and more if these show something. Fewer with a
+# depth than the second tell nothing.
+_PLACES, _FEWEST = (1500, 6000), 200
+_MOST_ALIKE = 1e6  # condition of the terms, beyond which they cannot be told apart
 _LAG = 3  # rows of the second difference that takes light and offsets of columns out
 _LEAST, _SIGMAS = 0.012, 6.0
 # Disparity that a share moves: brightness over its slope, of texture that the lenses pass.
@@ -36,25 +39,52 @@ class Crosstalk(NamedTuple):
         """Return the views without the shares."""
         one, other = np.float32(self.left.value), np.float32(self.right.value)
         whole = 1 - one * other
-        return (left - one * right) / whole, (right - other * left) / whole
+        return np.asarray((left - one * right) / whole), np.asarray((right - other * left) / whole)
 
 
-def measure_crosstalk(left: Image, right: Image, disparity_px: Image) -> Crosstalk | None:
+def measure_crosstalk(
+    left: Image, right: Image, depth_m: Image, optics: Optics
+) -> Crosstalk | None:
     """Measure the crosstalk of a pair, None if there is none or it cannot be told.
 
     Parameters
     ----------
     left, right
         Views (rows, cols); NaN where there is no intensity.
-    disparity_px
-        Disparity of the left view (rows, cols); NaN where it is unknown.
+    depth_m
+        Depth of the left view (rows, cols); NaN where there is none.
+    optics
+        The camera.
     """
+    for places in _PLACES:
+        samples = _samples(left, right, depth_m, optics, places)
+        if samples is None:
+            return None
+        terms, difference = samples
+        normal = terms.T @ terms
+        if np.linalg.cond(normal) > _MOST_ALIKE:
+            return None
+        quick = np.linalg.solve(normal, terms.T @ difference)
+        if np.abs(quick[:2]).max() < 0.5 * _LEAST:
+            return None
+    found = robust_fit(terms, difference)
+    if found is None:
+        return None
+    values = [Value(float(found[0][i]), float(found[1][i])) for i in range(2)]
+    if not any(one.exceeds(_LEAST, _SIGMAS) for one in values):
+        return None
+    return Crosstalk(*values)
+
+
+def _samples(
+    left: Image, right: Image, depth_m: Image, optics: Optics, places: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """Terms (pixels, 3) of the shares and of the gain, and the difference of the views."""
     rows, cols = left.shape
-    step = max(isqrt(rows * cols // _PLACES), 1)
+    step = max(isqrt(rows * cols // places), 1)
     row, col = (axis.ravel() for axis in np.mgrid[_LAG : rows - _LAG : step, 1 : cols - 1 : step])
-    shift = disparity_px[row, col].astype(np.float64)
-    match = col - shift
-    is_inside = np.isfinite(shift) & (match >= 0) & (match < cols - 1)
+    match = col - np.asarray(optics.disparity_px(depth_m[row, col].astype(np.float64)))
+    is_inside = (match >= 0) & (match < cols - 1)  # neither, of NaN
     row, col, match = row[is_inside], col[is_inside], match[is_inside]
     own, other = _detail(left, row, col), _between(right, row, match)
     beside = _between(left, row, match), _detail(right, row, col)
@@ -65,22 +95,9 @@ def measure_crosstalk(left: Image, right: Image, disparity_px: Image) -> Crossta
     terms = np.stack([-beside[1], beside[0], 0.5 * (own + other)], axis=1)
     difference = other - own
     is_known = np.isfinite(terms).all(axis=1) & np.isfinite(difference)
-    terms, difference = terms[is_known], difference[is_known]
-    if difference.size < _FEWEST:
+    if is_known.sum() < _FEWEST:
         return None
-    normal = terms.T @ terms
-    if np.linalg.cond(normal) > 1e6:
-        return None
-    quick = np.linalg.solve(normal, terms.T @ difference)
-    if np.abs(quick[:2]).max() < 0.5 * _LEAST:
-        return None
-    found = robust_fit(terms, difference)
-    if found is None:
-        return None
-    values = [Value(float(found[0][i]), float(found[1][i])) for i in range(2)]
-    if not any(one.exceeds(_LEAST, _SIGMAS) for one in values):
-        return None
-    return Crosstalk(*values)
+    return terms[is_known], difference[is_known]
 
 
 def _detail(view: Image, row: np.ndarray, col: np.ndarray) -> FloatArray:

@@ -228,7 +228,7 @@ def _rows(blocks: Blocks) -> tuple[tuple[float, float], float]:
     agree = float((np.abs(rows - middle) < _SAME_ROWS_PX).mean())
     if agree > _MOST:
         return (middle, middle), agree
-    terms, is_near, fit = _rows_plane(blocks)
+    terms, _, fit = _rows_plane(blocks)
     at_blocks = terms @ fit
     agree = float((np.abs(rows - at_blocks) < _SAME_ROWS_PX).mean())
     return (float(at_blocks.min()), float(at_blocks.max())), agree
@@ -251,12 +251,14 @@ def _rows_plane(blocks: Blocks) -> tuple[FloatArray, Mask, FloatArray]:
 
 
 def rows_terms(blocks: Blocks) -> tuple[Value, Value, Value] | None:
-    """Rows in the middle and their change to the right edge and the bottom, if most blocks agree."""
+    """Rows in the middle, and their change to an edge across and down, if most blocks agree."""
     terms, is_near, _ = _rows_plane(blocks)
     if is_near.mean() < _MOST or is_near.sum() < 2 * _FEWEST_BLOCKS:
         return None
     found = robust_fit(terms[is_near], blocks.rows_px[blocks.is_sure][is_near])
     if found is None:
         return None
-    one, two, three = (Value(float(value), float(sigma)) for value, sigma in zip(*found, strict=True))
+    one, two, three = (
+        Value(float(value), float(sigma)) for value, sigma in zip(*found, strict=True)
+    )
     return one, two, three

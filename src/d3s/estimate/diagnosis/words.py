@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from d3s.estimate.diagnosis.findings import Diagnosis, Found
-from d3s.estimate.diagnosis.light import ViewDifferences
+from d3s.estimate.diagnosis.light import Value, ViewDifferences
 from d3s.estimate.drift_watch import edge_disparities
 from d3s.rig import Optics, Stereo
 
@@ -104,7 +104,7 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
         words = _of_drift(comparison, diagnosis) | words
     if diagnosis.turn is not None:
         words.pop(Cause.ROWS, None)
-        words |= _of_turn(diagnosis, remedy)
+        words |= _of_turn(diagnosis.turn, diagnosis, remedy)
     if diagnosis.crosstalk is not None:
         left, right = diagnosis.crosstalk
         words[Cause.CROSSTALK] = (
@@ -226,10 +226,9 @@ def _of_rows(comparison: ViewDifferences, remedy: str) -> Words:
     return {Cause.ROWS: _rows(middle - reach, middle + reach, remedy)}
 
 
-def _of_turn(diagnosis: Diagnosis, remedy: str) -> Words:
+def _of_turn(turn: tuple[Value, Value, Value], diagnosis: Diagnosis, remedy: str) -> Words:
     """Rows, roll and scale that were taken out, or could not be."""
-    assert diagnosis.turn is not None
-    rows, roll, scale = (one.value for one in diagnosis.turn)
+    rows, roll, scale = (one.value for one in turn)
     high, wide = (0.5 * side for side in diagnosis.shape)
     edges_px = math.hypot(roll * high, scale * wide)
     if diagnosis.is_aligned and abs(rows) < _LENS_ROWS_PX and edges_px < _EDGE_PX:

@@ -12,11 +12,12 @@ import numpy as np
 
 from d3s.estimate.diagnosis.words import Cause
 from d3s.estimate.joint.types import Array, CellFit
+from d3s.runtime.parallel import run_together
 from d3s.types import FloatArray, Image, Mask
 
 Views = tuple[Array, Array]
 
-_LINES = 64  # rows, or columns, that are looked at
+_LINES = 32  # rows, or columns, that are looked at
 _PERIOD = 16  # of the largest blocks of common codecs; those of 8 px are two in it
 _FEWEST_PERIODS = 6
 _CAP = 4.0  # jumps count up to this multiple of their mean: edges of the scene are larger
@@ -39,7 +40,7 @@ _STRIPES_FACTOR = 8.0
 
 # Share of a window's gradient that is the frame's, from which on the window has no texture; and of
 # such windows around it, from which on it has none either.
-_MOST, _MOST_AROUND, _AROUND_PX = 0.35, 0.7, 97
+_MOST, _MOST_AROUND, _AROUND_PX = 0.35, 0.55, 97
 
 
 class Pattern(NamedTuple):
@@ -87,12 +88,17 @@ def find_pattern(views: Views, first_shift: int) -> Pattern | None:
     rows, cols = views[0].shape
     if min(rows, cols) < (_FEWEST_PERIODS + 1) * _PERIOD:
         return None
-    down = max(rows // _LINES, 1)
+    down, across = max(rows // _LINES, 1), max(cols // _LINES, 1)
     lines = [view[down // 2 :: down] for view in views]
-    stuck = tuple(_stuck(one) for one in lines)
-    across = max(cols // _LINES, 1)
-    uprights = [view[:, across // 2 :: across].T for view in views]
-    folds = [(_fold(one), _fold(other)) for one, other in zip(lines, uprights, strict=True)]
+    uprights = [np.ascontiguousarray(view[:, across // 2 :: across].T) for view in views]
+    found = run_together(
+        *(
+            lambda i=i: (_stuck(lines[i]), _fold(lines[i]), _fold(uprights[i]))
+            for i in range(len(views))
+        )
+    )
+    stuck = tuple(one[0] for one in found)
+    folds = [one[1:] for one in found]
     has_blocks = all(_are_blocks(*fold) for fold in folds)
     has_stripes = first_shift > 0 and not has_blocks and _are_striped(lines, stuck)
     if not (has_blocks or has_stripes or any(one.any() for one in stuck)):
