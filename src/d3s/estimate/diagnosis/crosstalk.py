@@ -56,6 +56,8 @@ def measure_crosstalk(
     optics
         The camera.
     """
+    if min(left.shape) <= 2 * _LAG:
+        return None
     for places in _PLACES:
         samples = _samples(left, right, depth_m, optics, places)
         if samples is None:

@@ -141,7 +141,7 @@ def _fold(lines: Array) -> _Fold:
     return _Fold(
         # The first jump lies before the pixel 2.
         tuple(sorted((phase + 2) % _PERIOD for phase in phases)),
-        float(by_phase[best]) / typical if typical > 0 else np.inf * float(by_phase[best] > 0),
+        float(by_phase[best] / typical) if typical > 0 else 1.0 + float(by_phase[best] > 0),
         float(beyond.mean()) / spread if spread > 0 else 0.0,
     )
 
