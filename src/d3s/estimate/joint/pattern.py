@@ -24,6 +24,8 @@ _CAP = 4.0  # jumps count up to this multiple of their mean: edges of the scene 
 # Jumps at the edges of blocks over those elsewhere, and how sure that must be, in sigmas. Good
 # pairs of the tuning textures reach 1.04 and 3, JPEG of quality 95 has 1.3 and 9.
 _JUMP_RATIO, _SIGMAS = 1.12, 6.0
+# Share of all jumps at these edges that chance never makes: an eighth is even.
+_CONCENTRATED = 0.4
 # Variance of white noise with as much gradient as edges of blocks of unit jumps, times 3: they are
 # not noise, and match.
 _BLOCK_NOISE = 3.0
@@ -97,9 +99,10 @@ def find_pattern(views: Views, first_shift: int) -> Pattern | None:
             for i in range(len(views))
         )
     )
-    stuck = tuple(one[0] for one in found)
     folds = [one[1:] for one in found]
     has_blocks = all(_are_blocks(*fold) for fold in folds)
+    # Coded light has columns of one value too.
+    stuck = tuple(one[0] & (not has_blocks) for one in found)
     has_stripes = first_shift > 0 and not has_blocks and _are_striped(lines, stuck)
     if not (has_blocks or has_stripes or any(one.any() for one in stuck)):
         return None
@@ -116,6 +119,7 @@ class _Fold(NamedTuple):
     phases: tuple[int, ...]  # of the largest: one, or two half a period apart
     ratio: float  # of the largest over typical ones
     sigmas: float  # by which they are larger
+    is_flat: bool  # whether there are no jumps
 
 
 def _jumps(lines: Array) -> Array:
@@ -132,22 +136,28 @@ def _fold(lines: Array) -> _Fold:
     by_phase = means.mean(axis=0)
     best = int(by_phase.argmax())
     beyond = means[:, best] - np.median(means, axis=1)
-    spread = float(beyond.std(ddof=1)) / np.sqrt(beyond.size)
+    spread = float(beyond.std(ddof=1)) / float(np.sqrt(beyond.size))
     typical = float(np.median(by_phase))
     phases = [best]
     other = (best + _PERIOD // 2) % _PERIOD
     if by_phase[other] - typical > 0.5 * (by_phase[best] - typical):
         phases.append(other)
+    whole = float(by_phase.sum())
+    is_sure = whole > 0 and float(by_phase[phases].sum()) > _CONCENTRATED * whole
+    sigmas = float(beyond.mean()) / spread if spread > 0 else 0.0
     return _Fold(
         # The first jump lies before the pixel 2.
         tuple(sorted((phase + 2) % _PERIOD for phase in phases)),
         float(by_phase[best] / typical) if typical > 0 else 1.0 + float(by_phase[best] > 0),
-        float(beyond.mean()) / spread if spread > 0 else 0.0,
+        2 * _SIGMAS if is_sure else sigmas,
+        whole == 0,
     )
 
 
 def _are_blocks(across: _Fold, down: _Fold) -> bool:
     """Return whether the jumps of a view along both axes are those of blocks."""
+    if across.is_flat or down.is_flat:  # light that changes along one axis
+        return max(across.sigmas, down.sigmas) > _SIGMAS and max(across.ratio, down.ratio) > 1.5
     ratio = np.sqrt(across.ratio * down.ratio)
     return bool(ratio > _JUMP_RATIO and across.sigmas + down.sigmas > np.sqrt(2) * _SIGMAS)
 
@@ -222,7 +232,9 @@ def take_out(pattern: Pattern, views: Views) -> Cleaned:
         clean = [view - offsets.astype(view.dtype) for view in clean]
     one, other = (np.ascontiguousarray(view) for view in clean)
     if not pattern.period:
-        return Cleaned((one, other), stripes)
+        nothing = np.zeros(one.shape, dtype=np.float32)
+        of_frame = _of_frame(nothing, (one, other), is_apart=pattern.is_apart)
+        return Cleaned((one, other), stripes, None, of_frame)
     edges = [
         [_edge_energy(image, places) for image, places in ((view, x), (view.T, y))]
         for view, (x, y) in zip((one, other), pattern.phases, strict=True)
