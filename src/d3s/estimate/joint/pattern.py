@@ -34,7 +34,7 @@ _WINDOW_PX = 33  # over which jumps and gradients are averaged
 # many times the typical difference of columns.
 _STUCK_SPREAD, _STUCK_SIZE = 0.05, 8.0
 _BANDS = 4  # of rows: stripes are alike in all
-_STRIPES_SHARED = 0.08  # correlation of the columns of both views, in other bands, of any stripes
+_STRIPES_SHARED = 0.2  # correlation of the columns of both views, in other bands, of any stripes
 _SMOOTH_BINS = 15  # of a spectrum
 # Variance of a disparity by stripes that are left, over that by white noise of equal strength: they
 # do not average out over the rows over which blurred texture is alike. From the tuning cases.
@@ -173,7 +173,9 @@ def _columns(lines: Array) -> FloatArray:
 def _stuck(lines: Array) -> Mask:
     spread = lines.std(axis=0)
     columns = np.abs(_columns(lines))
-    is_even = spread < _STUCK_SPREAD * np.median(spread)
+    # A plain wall without noise is even over many columns.
+    beside = np.minimum(np.roll(spread, 2), np.roll(spread, -2))
+    is_even = spread < _STUCK_SPREAD * np.minimum(beside, np.median(spread))
     is_known = lines.any(axis=0)  # missing pixels are 0
     return np.asarray(is_known & is_even & (columns > _STUCK_SIZE * np.median(columns)))
 
