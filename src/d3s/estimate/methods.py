@@ -184,9 +184,9 @@ def estimate_quietly(
     function, _ = method_of(method).load()
     pair = checked_pair(left, right)
     method_options = _over_known_range(method_options, rig, pair)
-    found = function(*pair, rig, method_options)
+    found = _with_warnings(lambda views: function(*views, rig, method_options), pair)
     colour = colour_of(left)
-    return _with_warnings(found if colour is None else replace(found, colour=colour), pair)
+    return found if colour is None else replace(found, colour=colour)
 
 
 def _over_known_range(options: Options, rig: Rig, pair: CheckedPair) -> Options:
@@ -204,19 +204,21 @@ def _over_known_range(options: Options, rig: Rig, pair: CheckedPair) -> Options:
     return options if found_m is None else options.replace(depth_range_m=found_m)
 
 
-def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
-    """Add the likely causes of a poor result to its warnings, and the left view."""
-    from d3s.estimate.diagnosis import diagnose, warnings_of  # compiled loops: slow to import
+def _with_warnings(run: Callable[[CheckedPair], DepthMap], pair: CheckedPair) -> DepthMap:
+    """Estimate a pair, with the likely causes of a poor result as warnings, and the left view."""
+    # compiled loops: slow to import
+    from d3s.estimate.aligned_views import estimate_aligned
+    from d3s.estimate.diagnosis import warnings_of
 
     started = perf_counter()
-    diagnosis = diagnose(pair, found)
+    found, diagnosis = estimate_aligned(run, pair)
     words = warnings_of(diagnosis, found.rig.optics, found.rig.stereo)
-    times_s = found.timings_s | {"diagnosis": perf_counter() - started}
+    rest_s = perf_counter() - started - sum(found.timings_s.values())
     return replace(
         found,
         intensity=pair.left,
         warnings=(*found.warnings, *words),
-        timings_s=times_s,
+        timings_s=found.timings_s | {"diagnosis": rest_s},
         comparison=diagnosis.comparison,
     )
 

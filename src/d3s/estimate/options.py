@@ -229,6 +229,12 @@ class JointOptions(Options):
         description="the standard deviation of the disparity from rectification errors",
     )
     calibration_age_days: CalibrationAge = 0.0
+    # A right view that lies lower, is turned or larger, or in which the left one is seen, has wrong
+    # depths all over, which agree. False takes the views as they are, to judge their camera.
+    align_views: bool = Field(
+        default=True,
+        description="whether rows, roll, scale and crosstalk found in the pair are taken out",
+    )
     # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: MinConfidence = 0.5
 

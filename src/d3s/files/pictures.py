@@ -86,7 +86,7 @@ def read_jpeg(raw: bytes, max_pixels: int) -> Samples:
             raise cut_short("holds fewer JPEG pixels than its header says")
         values = _as_samples(picture)
         exif = picture.info.get("exif", b"")
-    return Samples(values=values, full_scale=255, orientation=orientation_in(exif))
+    return Samples(values=values, full_scale=255, orientation=orientation_in(exif), is_lossy=True)
 
 
 def read_bmp(raw: bytes, max_pixels: int) -> Samples:
@@ -117,7 +117,10 @@ def read_webp(raw: bytes, max_pixels: int) -> Samples:
         exif = picture.info.get("exif", b"")
     if values.shape[:2] != (height, width):
         raise cut_short("cannot be decoded")
-    return Samples(values=values, full_scale=255, orientation=orientation_in(exif))
+    is_lossy = raw[12:16] == b"VP8 "  # an extended file does not say it in its header
+    return Samples(
+        values=values, full_scale=255, orientation=orientation_in(exif), is_lossy=is_lossy
+    )
 
 
 def _webp_size(raw: bytes) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.balance import balance_contrast
 from d3s.estimate.joint.kernels import confidence, filters, prefilter
+from d3s.estimate.joint.pattern import find_pattern, take_out, with_pattern
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Holes, Views, refine
 from d3s.estimate.joint.rows import measure_rows
@@ -80,6 +81,7 @@ class JointResult(NamedTuple):
     found: SearchResult
     trust: Trust
     timings_s: dict[str, float]
+    warnings: tuple[str, ...] = ()
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
@@ -121,6 +123,7 @@ def as_depth_map(result: JointResult, rig: Rig, options: JointOptions) -> DepthM
         method="joint",
         options=options,
         timings_s=result.timings_s,
+        warnings=result.warnings,
     )
 
 
@@ -147,7 +150,15 @@ def run_joint(
     plan = make_plan(rig.optics, options, shape, field, known_sigma_px)
     holes = _holes(left, right)
     views = prefilter.centre(memory, left, right)
+    pattern = find_pattern(views, int(plan.shifts[0]))
+    cleaned = None if pattern is None else take_out(pattern, views)
+    if cleaned is not None:
+        views = cleaned.views
     noise = _noise(views, plan, memory)
+    if cleaned is not None:
+        noise = noise + np.float32(cleaned.stripes)
+        if cleaned.edges is not None:
+            noise += cleaned.edges[:: plan.cell_px, :: plan.cell_px]
     levels = _levels(views, plan, memory)
     noise = _with_calibrated(noise, left, views[0], levels[plan.cell_px], rig.calibration)
     clock.stop("prefilter")
@@ -162,12 +173,15 @@ def run_joint(
     rows_px = measure_rows(levels, start_px, plan)
     balanced = balance_contrast(levels, start_px, plan)
     fit = refine(balanced, start_px, noise, holes, plan, memory, rows_px)
+    if cleaned is not None:
+        fit = with_pattern(fit, cleaned, noise, plan.cell_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, memory)
     clock.stop("trust")
     planes = depth_and_confidence(fit, found, trust, shape, plan, memory)
     clock.stop("confidence")
-    return JointResult(planes, fit, found, trust, clock.times_s)
+    words = () if pattern is None else pattern.words
+    return JointResult(planes, fit, found, trust, clock.times_s, words)
 
 
 def _holes(left: Image, right: Image) -> list[tuple[Flag, Holes]]:
