@@ -407,6 +407,7 @@ def _for_children() -> Iterator[None]:
 
 def _begin(ends: Connection) -> None:
     """Make this process a worker, which ends at once when the other end of the pipe is closed."""
+    os.setsid()  # Ctrl-C is for the caller, which ends its workers
     os.dup2(2, 1)  # what a library prints is no output of the program
     _one_thread()
 
