@@ -285,7 +285,8 @@ def test_a_drawn_picture_is_made_when_asked_for(pair, out):
     result = run(*pair, *PINHOLE, "-m", "bm", "--format", "preview,figure", "--output", out)
     assert result.exit_code == 0, result.output
     plain, drawn = (read_image(out / f"{name}.png") for name in ("preview", "figure"))
-    assert plain.shape == views()[0].shape
+    rows, cols = views()[0].shape
+    assert plain.shape == (rows + 18, cols)  # with its scale below
     assert drawn.shape[1] > 500
 
 
@@ -320,3 +321,20 @@ def test_debug_shows_where_an_error_comes_from(tmp_path):
     )
     assert isinstance(result.exception, Exception)
     assert "no such file" in str(result.exception)
+
+
+def test_a_provisional_calibration_is_said_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = calibration(frame_rows_px=120, frame_cols_px=260)
+    line = "provisional: 21% of the errors are beyond 3 sigma."
+    made = made.replace(provenance=made.provenance.replace(verdict=line))
+    Rig.paper_prototype().replace(name="mine", calibration=made).save("rig.toml")
+    raw = np.random.default_rng(0).integers(0, 65536, (120, 260), dtype=np.uint16)
+    cv2.imwrite("raw.png", raw)
+    note = f"Note: the calibration of mine is {line}"
+    depth = run("raw.png", "--rig", "rig.toml", "-m", "bm")
+    check = CliRunner().invoke(app, ["check", "rig.toml", "raw.png", "--no-log"])
+    live = CliRunner().invoke(app, ["live", "missing.png", "--rig", "rig.toml"])  # live and record
+    for result in (depth, check, live):
+        assert words(result).count(note) == 1
+    assert line in CliRunner().invoke(app, ["info", "rig.toml"]).stdout

@@ -26,9 +26,9 @@ class Calibrated:
     """Calibration of one camera."""
 
     name: str
-    grade: str  # good, usable or bad
+    grade: str  # good, provisional or none
     summary: str
-    rig: Path | None  # None: nothing usable came out
+    rig: Path | None  # None: nothing could be fitted
     report: Path
     problem: str = ""  # why there is no rig
 

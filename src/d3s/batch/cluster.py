@@ -12,7 +12,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
-from d3s.errors import D3SError, InputError
+from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.runtime.digest import package_digest
 from d3s.runtime.versions import versions
 
@@ -30,7 +30,7 @@ class ClusterError(D3SError):
 def connected(address: str) -> Any:
     """Client of the scheduler at an address, such as tcp://10.0.0.1:8786."""
     if importlib.util.find_spec("distributed") is None:
-        raise InputError("a cluster needs the package dask: pip install 'd3s[dask]'.")
+        raise MissingPackageError("a cluster needs the package dask", "dask")
     from distributed import Client
 
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.batch.writing import CAMERA, DISPARITIES, FIGURE, PREVIEW
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.methods import checked_options, estimate_quietly
@@ -18,7 +18,7 @@ from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
+from d3s.formats import CSV, DEPTH_SUFFIXES, MAX_PIXELS, PLY
 from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.types import Image
@@ -34,6 +34,7 @@ ALL_FORMATS = (
 )
 """NPZ with everything, the formats that other programs read, and pictures for people."""
 
+_HOLD_COLOUR = (".npz", *PLY.suffixes, *CSV.suffixes)
 STORE = "depth.zarr"
 """Name of the array of all frames, in the folder of the results."""
 
@@ -63,8 +64,8 @@ class DepthJob:
 
     @property
     def needs_colour(self) -> bool:
-        """Whether a format is written that shows the colours of the left view."""
-        return any(f".{one}" in PLY.suffixes for one in self.formats)
+        """Whether a format is written that holds the colours of the left view."""
+        return any(f".{one}" in _HOLD_COLOUR for one in self.formats)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
@@ -120,7 +121,7 @@ def check_formats(formats: Sequence[str]) -> None:
     if FIGURE in formats:
         need_matplotlib()
     if ZARR in formats and importlib.util.find_spec("zarr") is None:
-        raise InputError("writing zarr needs the package zarr: pip install 'd3s[zarr]'.")
+        raise MissingPackageError("writing zarr needs the package zarr", "zarr")
     for one in formats:
         found = DEPTH_SUFFIXES.get(f".{one}")
         if found is not None and found.name in CHECKS:

@@ -44,7 +44,7 @@ from typer.core import TyperGroup
 
 import d3s
 from d3s.cli.output import BAD_INPUT, INTERRUPTED
-from d3s.errors import D3SError
+from d3s.errors import D3SError, MissingPackageError
 
 start.interruptible()
 
@@ -124,7 +124,7 @@ class _Commands(TyperGroup):
         except ModuleNotFoundError as error:
             if error.name != "matplotlib" or ctx.params["debug"]:
                 raise
-            words = "figures need the package matplotlib: pip install 'd3s[plot]'."
+            words = MissingPackageError("figures need the package matplotlib", "plot")
             typer.echo(f"d3s: {words}", err=True)
             ctx.exit(BAD_INPUT)
 

@@ -58,7 +58,8 @@ def rig_of_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
     from d3s.rig import Rig
 
     if path.suffix.lower() == ".toml" or not path.is_file():
-        return Rig.load(path), ()
+        camera = Rig.load(path)
+        return camera, (camera.doubt,) if camera.doubt else ()
     from d3s.rig.imports import read_rig
 
     imported = read_rig([path])
@@ -125,7 +126,7 @@ def _beside(found: "FoundInputs") -> Path | None:
 
 SOURCES = (
     "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam, either with "
-    ":SERIAL, twin, twin:ROWSxCOLS, twin:raw, or fake:SCRIPT.toml."
+    ":SERIAL, twin, twin:ROWSxCOLS, or twin:raw."
 )
 SourceWord = Annotated[str, typer.Argument(help=SOURCES, metavar="SOURCE", show_default=False)]
 SourceRig = Annotated[
@@ -174,7 +175,12 @@ def rig_of_word(word: str | None) -> "Rig | None":
 
     if word is None:
         return None
-    return Rig.paper_prototype() if word == PAPER else rig_of_file(Path(word))[0]
+    if word == PAPER:
+        return Rig.paper_prototype()
+    camera, _ = rig_of_file(Path(word))
+    if camera.doubt:
+        typer.echo(f"Note: {camera.doubt}", err=True)
+    return camera
 
 
 def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: bool) -> "Source":
@@ -187,7 +193,11 @@ def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: boo
     is_twin = word.partition(":")[0] == "twin"
     words = f"Rendering {DEFAULT_STEPS} frames of the scene."
     with progress_bar(DEFAULT_STEPS, words, quiet=quiet or not is_twin) as progress:
-        return open_source(word, rig, replace(options, progress=progress))
+        return open_source(word, rig, replace(options, progress=progress or _no_progress))
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Say nothing."""
 
 
 def name_of(source: "Source", word: str) -> str:

@@ -162,7 +162,9 @@ def progress_bar(
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), failed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
-        yield lambda done, _: bar.update(task, completed=done, description=_failed(failures))
+        yield lambda done, of: bar.update(
+            task, completed=done, total=of, description=_failed(failures)
+        )
 
 
 def _failed(failures: Sequence[object]) -> str:
@@ -184,6 +186,6 @@ def _lines(failures: Sequence[object]) -> "types.Progress":
         left_s = (now - started) / (done - first) * (total - done)
         end = (datetime.now() + timedelta(seconds=left_s)).strftime("%H:%M")
         failed = ", ".join(filter(None, [f"{done} of {total}", _failed(failures)]))
-        typer.echo(f"{failed}; the end is near {end}.", err=True)
+        typer.echo(f"{failed}; done at about {end}.", err=True)
 
     return say

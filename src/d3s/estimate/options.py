@@ -104,12 +104,14 @@ class Options(Record):
 
 
 class ConsensusOptions(Options):
-    """Options of the algorithm of the paper, method="consensus"."""
+    """Options of the algorithm of the paper, method="consensus", at its best or as printed."""
 
-    # Default: the number with which the a and b of a calibrated rig were tuned, else 240, which is
-    # steps of 0.35 px of disparity over 0.25 to 2.5 m. Up to 1.2 m the error of the method is
-    # larger than a step. Beyond, where a step is 2 to 5 cm, more candidates are more accurate, and
-    # slower.
+    # Default: the method at its best. True runs the text of the paper: the depth equation as it is
+    # derived (Eq. 10; Eq. 17 for a calibrated rig), views as they are, and of what the paper leaves
+    # open the usual: 1 px of prefilter, a window of 21 px, 240 candidates.
+    as_printed: bool = Field(default=False, description="whether to follow the paper to the letter")
+    # Default: the number with which the a and b of a calibrated rig were tuned, else 960, which are
+    # 1 cm apart at 1.64 m.
     candidates: int | None = Field(
         default=None,
         ge=2,
@@ -123,14 +125,24 @@ class ConsensusOptions(Options):
         Field(max_length=32),
         AfterValidator(_some),
     ] = Field(default=None, validate_default=True, description="the virtual baselines to compare")
-    # Default: the window of a calibrated rig, else 21. Such windows usually have 21 to 31 px; the
-    # paper does not state its window.
+    # Default: the window of a calibrated rig, else 41. The paper does not state its window.
     window_px: Window | None = Field(default=None, description="the side of the summation window")
-    # Default: the prefilter of a calibrated rig, else 1 px, which reduces noise 3.5 times and
-    # hardly weakens texture that passes the lens. The paper does not state its prefilter.
+    # Default: the prefilter of a calibrated rig, else 4 px, above which little noise passes, and
+    # below which finite differences over a residual disparity of several pixels are no derivatives.
     prefilter_sigma_px: float | None = Field(
         default=None, ge=0, le=10, description="the sigma of the Gaussian that smooths both views"
     )
+    # Default: 20 px. Lenses that differ by 1 % in gain differ most in the mean of a window, which
+    # says nothing of depth.
+    local_mean_px: float | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="the sigma of the Gaussian mean that is taken from both views, 0 for none",
+    )
+    # A candidate and its predictions meet after a known share of their distance. False, as in the
+    # paper: a depth is one of the candidates.
+    refine: bool = Field(default=False, description="whether to refine between candidates")
     # Eq. 14 of the paper, or its Eq. S5, which favours near candidates.
     agreement_in: Literal["depth and vergence", "depth"] = Field(
         default="depth and vergence", description="the quantities that the confidence compares"

@@ -5,6 +5,7 @@ Behind `DepthMap.save` and `DepthMap.load`; apart from `depth_map`, since `metho
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def save(
     """
     suffix = Path(os.fsdecode(path)).suffix.lower()
     if suffix == RESULT_SUFFIX:
-        write_npz(path, overwrite=overwrite, **_as_arrays(depth_map))
+        colours = as_image(depth_map, colour=colour).colour
+        write_npz(path, overwrite=overwrite, **_as_arrays(replace(depth_map, colour=colours)))
         return
     with named(path):
         if suffix not in FORMATS:
@@ -91,6 +93,7 @@ def as_image(depth_map: DepthMap, *, colour: NDArray[Any] | None = None) -> Dept
         colour=depth_map.colour if colour is None else colour_levels(colour),
         focal_length_px=depth_map.rig.optics.focal_length_px,
         principal_point_px=depth_map.rig.principal_point_px,
+        baseline_m=depth_map.rig.optics.baseline_m,
         notes={
             "camera": depth_map.rig.name,
             "method": depth_map.method,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import D3SError, InputError
+from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.files import IMAGE_SUFFIXES
 from d3s.files.raw import named, path_text
 from d3s.frames.frame import Frame, FrameSource, Refused, Source, halves
@@ -25,7 +25,7 @@ VIDEO_SUFFIXES = (".avi", ".mkv", ".mp4", ".mov", ".webm")
 RECORDING_SUFFIX = ".mcap"
 WORDS = (
     "A source is a file or folder of images, a video, a recording (.mcap), uvc:0 for a camera on "
-    "USB, basler, genicam, or either with :SERIAL, twin for a simulated scene, or fake:SCRIPT.toml."
+    "USB, basler or genicam, either with :SERIAL, or twin for a simulated scene."
 )
 
 
@@ -40,7 +40,7 @@ class SourceOptions:
     exposure_s: float | None = None  # of a camera
     gain: float | None = None
     keep_raw: bool = False  # leave raw files as they are, though the rig could split them
-    progress: Progress | None = None  # of rendering the twin
+    progress: Progress | None = None  # of rendering the twin; None: while it is shown
 
 
 Opener = Callable[[str, Rig | None, SourceOptions], Source]
@@ -55,7 +55,7 @@ def open_source(text: str, rig: Rig | None = None, options: SourceOptions | None
     text
         Path of a file or folder of images, of a video, or of a recording; `uvc:0`, `basler`,
         `basler:SERIAL`, `genicam`, `genicam:SERIAL`; `twin`, `twin:ROWSxCOLS`, `twin:raw`,
-        `twin:raw:ROWSxCOLS`; `fake:SCRIPT.toml`.
+        `twin:raw:ROWSxCOLS`.
     rig
         The camera: its calibration splits raw frames, and says their size.
     options
@@ -132,7 +132,7 @@ class ZarrSource(FrameSource):
         self, path: str | os.PathLike[str], *, rig: Rig | None = None, side_by_side: bool = False
     ) -> None:
         if importlib.util.find_spec("zarr") is None:
-            raise InputError("reading Zarr needs the package zarr: pip install 'd3s[zarr]'.")
+            raise MissingPackageError("reading Zarr needs the package zarr", "zarr")
         self._path = Path(os.fsdecode(path))
         self._rig = rig
         self._side_by_side = side_by_side

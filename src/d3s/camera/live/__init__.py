@@ -14,8 +14,8 @@ saved       `SavedShow`: saved depth maps, recordings and folders on a page
 pictures    colours, JPEG and colour scales
 feed        `Feed`: sessions of the live page
 channel     messages between page and server
+foxglove    the same for the application Foxglove, if it is asked for
 server      `Server` and `Page`: any number of pages
-points      `PointsPage`: 3D points by viser, behind our own checks
 security    checks of token, Host and Origin
 
 Pages are in the folder `pages`: HTML, CSS and JavaScript without a build step, of which `shared`
@@ -24,16 +24,10 @@ is for all pages.
 
 import importlib.util
 
-from d3s.errors import InputError
+from d3s.errors import MissingPackageError
 
 
 def check_server() -> None:
     """Raise an `InputError` if the package that serves pages is not installed."""
     if importlib.util.find_spec("aiohttp") is None:
-        raise InputError("live pages need the package aiohttp: pip install 'd3s[live]'.")
-
-
-def check_points() -> None:
-    """Raise an `InputError` if the package that shows 3D points is not installed."""
-    if importlib.util.find_spec("viser") is None:
-        raise InputError("3D points need the package viser: pip install 'd3s[points]'.")
+        raise MissingPackageError("live pages need the package aiohttp", "live")

@@ -126,6 +126,7 @@ class Feed:
             ],
             "abilities": self.show.abilities(),
             "fast": FAST,
+            **self.state(),
         }
 
     def state(self) -> dict[str, Any]:
@@ -183,14 +184,17 @@ class _Session:
         panels = _panels(asked.get("panels"))
         drawn = asked.get("after"), asked.get("version")
         results, feed = self._feed.show.results, self._feed
+        told_s = time.monotonic()
         while True:
             newest, settings = results.peek(), feed.show.settings
             if newest is not None and (newest.serial, settings.version) != drawn:
                 break
             if self._ask.is_set():  # the page has changed its mind
                 return
-            if not await _first_of(STATE_EVERY_S, feed.wait_for_change(), self._ask.wait()):
+            left_s = max(told_s + STATE_EVERY_S - time.monotonic(), 0.0)
+            if not await _first_of(left_s, feed.wait_for_change(), self._ask.wait()):
                 await self._channel.send({"is": "state", **feed.state()})
+                told_s = time.monotonic()
         result = results.read() or newest
         feed.keep(result)
         self._on_screen = result

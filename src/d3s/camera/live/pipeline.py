@@ -316,6 +316,11 @@ class Pipeline:
         return 0 if camera is None else camera.fault_counts.get(FaultKind.OUT_OF_ORDER, 0)
 
     @property
+    def problem(self) -> str:
+        """Reason why the newest frame has no depth map; empty if it has one, or none came."""
+        return self._problem
+
+    @property
     def silent_s(self) -> float | None:
         """Seconds since the last frame that was new and whole; None before the first."""
         return None if self._last_s is None else time.monotonic() - self._last_s
@@ -339,11 +344,13 @@ class Pipeline:
             return f"the recording has {recorder.state}"
         silent_s = self.silent_s
         if silent_s is None:
-            return f"waiting for the first frame. {self._problem}".strip()
+            name = "the source" if camera is None else camera.name
+            return f"waiting for the first frame of {name}. {self._problem}".strip()
         if silent_s > STALE_S:
             return f"no new frame for {silent_s:.0f} s. {self._problem}".strip()
         if self.results.peek() is None:
-            return self._problem or "computing the first depth map: loops may be compiled first"
+            compiling = "computing the first depth map: loops may be compiled first"
+            return f"no depth map yet: {self._problem}" if self._problem else compiling
         return self._problem or "running"
 
     # Threads --------------------------------------------------------------------------------------

@@ -189,12 +189,10 @@ class SavedShow:
         title: str,
         settings: Settings | None = None,
         folder: Path | None = None,
-        has_points: bool = False,
     ) -> None:
         self.title = title
         self.results: Newest[LiveDepth] = Newest()
         self.settings = settings or Settings()
-        self.has_points = has_points
         self._saved = saved
         self._folder = folder
         self._wanted: Slot[int] = Slot()
@@ -227,7 +225,6 @@ class SavedShow:
             "record": False,
             "snapshot": self._folder is not None,
             "positions": self._saved.count,
-            "points": self.has_points,
             "estimate": self._saved.is_estimated,
             "camera": {},
         }

@@ -42,6 +42,7 @@ class Context:
     folder: Path  # for finished parts of long work, so that it resumes; made when needed
     quick: bool = False  # a reduced size: seconds for most items, three minutes for all
     seed: int = 0  # of everything random
+    photos: str | None = None  # folder of photos that are the textures, for items with textures
     workers: Workers = None
     progress: Progress | None = None  # called by items that take long
     tables_of: Callable[[str], Mapping[str, Rows] | None] = lambda name: None

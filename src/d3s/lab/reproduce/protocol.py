@@ -22,7 +22,7 @@ REAL_WORLD_THRESHOLD = 0.5
 
 PRINTED = Contender(
     method="consensus",
-    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD),
+    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD, as_printed=True),
     label="consensus, Eq. 10",
 )
 """The depth equation as derived: for a rig without calibration, as in the paper's simulations."""
@@ -32,6 +32,11 @@ TUNED = Contender(
 """The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
 OTHERS = tuple(Contender(method=name) for name in methods() if name != "consensus")
 """All other methods, each with its own defaults."""
+WHOLE = tuple(
+    Contender(method=name, options={"labels": "whole"}, label=f"{name}, whole labels")
+    for name in ("li2010", "takeda2013")
+)
+"""Rivals that choose a label, as their papers do, and do not refine it."""
 
 
 def twin_for(context: Context) -> TunedTwin:

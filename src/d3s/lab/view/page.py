@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.atomic import write_text
-from d3s.errors import InputError
+from d3s.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ def _macros() -> Any:
     try:
         from jinja2 import Environment
     except ImportError as error:
-        raise InputError("pages need the package jinja2: pip install 'd3s[plot]'.") from error
+        raise MissingPackageError("pages need the package jinja2", "plot") from error
     text = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     return Environment(autoescape=True).from_string(text).module
 
