@@ -7,19 +7,21 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from d3s.batch.inputs import AnyFrame, SourceFrame, open_frames
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.table import Done
 from d3s.batch.writing import Written, write_frame
-from d3s.batch.zarr_store import DepthStore
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import drift_sample
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
 from d3s.frames import FileSource, Frame, FrameFiles, Refused, Source
+
+if TYPE_CHECKING:
+    from d3s.batch.zarr_store import DepthStore
 
 Read = tuple[Frame | Refused, float]
 """A frame, or why there is none, and the time of reading it in seconds."""
@@ -49,7 +51,7 @@ class FrameMaker:
 
     def __init__(self, job: DepthJob, folder: Path, overwrite: bool) -> None:
         self.job, self.folder, self.overwrite = job, folder, overwrite
-        self.store = DepthStore(folder / STORE) if ZARR in job.formats else None
+        self.store = _store(folder / STORE) if ZARR in job.formats else None
         self._source: Source | None = None
         self._path = Path()
         self._next: Iterator[Frame | Refused] = iter(())
@@ -163,6 +165,12 @@ class FrameMaker:
             if self._place > place:
                 return outcome
         return Refused(os.fspath(path), f"ends before frame {place}, though it said to have it.")
+
+
+def _store(path: Path) -> "DepthStore":
+    from d3s.batch.zarr_store import DepthStore
+
+    return DepthStore(path)
 
 
 _makers: list[FrameMaker] = []  # the latest one of this worker, whose recording stays open

@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from d3s.atomic import make_folder, write_text
-from d3s.batch import cluster
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.record import short_repr
 from d3s.runtime.allocator import keep_freed_memory
@@ -343,6 +342,8 @@ class _Cluster:
     tries = 1  # of what Dask has tried `allowed-failures` times
 
     def __init__(self, address: str, read: Sequence[str], written: Sequence[str]) -> None:
+        from d3s.batch import cluster  # asked for seldom
+
         self._client = cluster.connected(address)
         self._address = address
         try:
@@ -373,9 +374,9 @@ class _Cluster:
         while self._client.status == "connecting":
             time.sleep(_LOOK_S)
         if self._client.status != "running":
-            raise cluster.ClusterError(
-                f"the scheduler at {self._address} was lost, and was not back within "
-                f"{cluster.PATIENCE_S:g} s. What is finished is kept: go on when it runs."
+            raise WorkerEndedError(
+                f"the scheduler at {self._address} was lost, and did not come back. What is "
+                "finished is kept: go on when it runs."
             )
 
     def end(self, *, at_once: bool = False) -> None:
@@ -407,6 +408,7 @@ def _for_children() -> Iterator[None]:
 
 def _begin(ends: Connection) -> None:
     """Make this process a worker, which ends at once when the other end of the pipe is closed."""
+    os.setsid()  # Ctrl-C is for the caller, which ends its workers
     os.dup2(2, 1)  # what a library prints is no output of the program
     _one_thread()
 
