@@ -5,12 +5,10 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from aiohttp import web
 
 from d3s.camera.align.quantities import next_step, steps_of
 from d3s.camera.align.session import Session, Shown
 from d3s.camera.live.channel import Channel, Visit
-from d3s.camera.live.security import HEADERS
 from d3s.camera.live.server import Page
 from d3s.errors import InputError
 from d3s.record import short_repr
@@ -78,14 +76,6 @@ def frame_json(shown: Shown) -> dict[str, Any]:
 
 PICTURE_COLS_PX = 960
 _QUALITY = 80  # of the JPEG
-# The report has its styles and pictures in itself, and no scripts.
-_REPORT_HEADERS = {
-    **HEADERS,
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
-        "base-uri 'none'; form-action 'none'"
-    ),
-}
 
 
 def align_pages(session: Session) -> list[Page]:
@@ -95,13 +85,8 @@ def align_pages(session: Session) -> list[Page]:
     async def serve(channel: Channel) -> None:
         await _Visit(session, channel).run()
 
-    async def report(_request: web.Request, rest: str) -> web.StreamResponse:
-        if rest or session.calibrated is None:
-            text = "There is no report yet: calibrate first.\n"
-            return web.Response(status=404, text=text, headers=HEADERS)
-        return web.Response(
-            text=session.calibrated.page, content_type="text/html", headers=_REPORT_HEADERS
-        )
+    def report() -> str | None:
+        return None if session.calibrated is None else session.calibrated.page
 
     return [
         Page(name="align", title="Alignment", files=folder, serve=serve),
