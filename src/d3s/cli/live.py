@@ -29,10 +29,11 @@ from d3s.cli.options import (
 from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 
 if TYPE_CHECKING:
-    from d3s.camera.live.pipeline import Counts, LiveRecorder
+    from d3s.camera.live.pipeline import Counts
     from d3s.camera.live.saved import Show
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
+    from d3s.camera.recording import Recorder
     from d3s.frames import Source
     from d3s.rig import Rig
 
@@ -318,7 +319,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
     )
 
 
-def _new_recorder(folder: Path, rig: "Rig", source: str) -> "LiveRecorder":
+def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
     """Recording in a new file, named by the time."""
     from d3s.atomic import make_folder
     from d3s.camera.recording.writer import Recorder

@@ -246,17 +246,8 @@ class LiveCamera:
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
         """Change settings of the device; they are set again when it was lost and is back.
 
-        Parameters
-        ----------
-        exposure_s
-            Exposure time in seconds; None leaves it as it is.
-        gain
-            Gain in the unit of the camera; None leaves it as it is.
-
-        Raises
-        ------
-        InputError
-            When the camera has no such setting, or the value is out of its range.
+        Raises an `InputError` when the camera has no such setting, or the value is out of its
+        range.
         """
         self._device.configure(exposure_s=exposure_s, gain=gain)
         asked = {"exposure_s": exposure_s, "gain": gain}
@@ -270,13 +261,7 @@ class LiveCamera:
             self._is_open = False
 
     def first(self, timeout_s: float = 2.0) -> Frame | Refused | None:
-        """First outcome, which the iteration gives again; None if none comes in time.
-
-        Parameters
-        ----------
-        timeout_s
-            Seconds to wait.
-        """
+        """First outcome, which the iteration gives again; None if none comes in time."""
         end_s = time.monotonic() + timeout_s
         while self._first is None and time.monotonic() < end_s:
             self._first = self._next()

@@ -110,8 +110,10 @@ class TwinDevice(Device):
         return replace(shown, number=number, time_s=time.monotonic())
 
     def close(self) -> None:
-        """Stop rendering."""
+        """Stop rendering, after the frame that is under way."""
         self._is_closed = True
+        if self._thread is not None and self._thread.ident is not None:
+            self._thread.join()  # a compiled loop must not outlive the interpreter
 
 
 def twin_pairs(

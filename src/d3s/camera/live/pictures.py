@@ -46,21 +46,11 @@ _SAMPLES = 40_000
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Picture that a page asks for.
+    """Picture that a page asks for."""
 
-    Parameters
-    ----------
-    kind
-        Name of the panel, a key of `PANELS`.
-    width
-        Largest width in pixels; a picture is never enlarged.
-    low, high
-        Ends of the colour scale, in metres for depth and sigma; automatic if None.
-    """
-
-    kind: str
-    width: int
-    low: float | None = None
+    kind: str  # key of `PANELS`
+    width: int  # largest, in pixels; a picture is never enlarged
+    low: float | None = None  # ends of the colour scale, in metres; automatic if None
     high: float | None = None
 
     def __post_init__(self) -> None:
@@ -79,22 +69,12 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class ColourScale:
-    """Colour scale of a picture.
+    """Colour scale of a picture."""
 
-    Parameters
-    ----------
-    low, high
-        Values of the first and the last colour.
-    unit
-        Unit of the values; empty for pure numbers.
-    is_log
-        Whether colours are even in the logarithm.
-    """
-
-    low: float
+    low: float  # value of the first colour
     high: float
-    unit: str = ""
-    is_log: bool = False
+    unit: str = ""  # empty for pure numbers
+    is_log: bool = False  # whether colours are even in the logarithm
 
 
 class AutoRange:
@@ -302,12 +282,9 @@ def bar_colours(kind: str) -> list[str]:
     if kind in ("flags", "points"):  # which have a legend, and the colours of others
         return []
     if kind in ("left", "right"):
-        return [f"#{level:02x}{level:02x}{level:02x}" for level in _square_root_levels()]
+        levels = (round(255 * math.sqrt(step / 31)) for step in range(32))
+        return [f"#{level:02x}{level:02x}{level:02x}" for level in levels]
     return ["#" + bytes(one).hex() for one in _colours(kind, 32)]
-
-
-def _square_root_levels() -> list[int]:
-    return [round(255 * math.sqrt(step / 31)) for step in range(32)]
 
 
 @cache

@@ -76,10 +76,7 @@ class Recording:
     def rig(self) -> Rig | None:
         """Rig that is attached; None if there is none.
 
-        Raises
-        ------
-        InputError
-            When it cannot be read.
+        Raises an `InputError` when it cannot be read.
         """
         with named(self.path):
             content = self._reader.attachment(topics.RIG_NAME)
@@ -101,10 +98,7 @@ class Recording:
     def frame(self, place: int) -> Frame:
         """Frame at a place, from 0.
 
-        Raises
-        ------
-        InputError
-            When there is none, or it is damaged.
+        Raises an `InputError` when there is none, or it is damaged.
         """
         if not 0 <= place < len(self._frames):
             raise InputError(f"place={place} must be 0 to {len(self._frames) - 1}.")
@@ -116,10 +110,7 @@ class Recording:
     def depth(self, place: int) -> RecordedDepth | None:
         """Depth that was recorded with the frame at a place; None if there is none.
 
-        Raises
-        ------
-        InputError
-            When it is damaged.
+        Raises an `InputError` when it is damaged.
         """
         time, _ = self._frames[place]
         chunk = self._depths.get(time)
@@ -135,10 +126,7 @@ class Recording:
     def dropped(self) -> int:
         """Frames that the recorder had to drop; of a file that was cut, as its frames say it.
 
-        Raises
-        ------
-        InputError
-            When the facts of a frame are damaged.
+        Raises an `InputError` when the facts of a frame are damaged.
         """
         sums = self._reader.notes.get(topics.END_NAME, {})
         if sums.get("dropped", "").isdecimal():

@@ -72,17 +72,7 @@ class RecordingWriter:
     def write(self, frame: Frame, *, dropped_before: int = 0) -> None:
         """Write a frame.
 
-        Parameters
-        ----------
-        frame
-            The frame.
-        dropped_before
-            Frames that came before it and were not recorded.
-
-        Raises
-        ------
-        OutputError
-            When it cannot be written. What was written before stays.
+        Raises an `OutputError` when it cannot be written. What was written before stays.
         """
         time_ns = self._time_ns(frame.time_s)
         self._times_ns[frame.number] = time_ns
@@ -95,17 +85,7 @@ class RecordingWriter:
     def write_depth(self, image: DepthImage, number: int) -> None:
         """Write depth and sigma in metres as 32FC1, and the camera of the left view.
 
-        Parameters
-        ----------
-        image
-            Depth of a frame; `d3s.estimate.saving.as_image` makes it of a depth map.
-        number
-            Number of the frame, which was written before.
-
-        Raises
-        ------
-        OutputError
-            When it cannot be written. What was written before stays.
+        Raises an `OutputError` when it cannot be written. What was written before stays.
         """
         time_ns = self._times_ns.get(number) or self._time_ns(None)
         send_depth(self._file, image, time_ns)
@@ -120,15 +100,7 @@ class RecordingWriter:
     def close(self, *, dropped_after: int = 0) -> None:
         """Write the index, and close the file. Closing twice is fine.
 
-        Parameters
-        ----------
-        dropped_after
-            Frames that came after the last one and were not recorded.
-
-        Raises
-        ------
-        OutputError
-            When that cannot be written: the file can still be read.
+        Raises an `OutputError` when that cannot be written: the file can still be read.
         """
         if self._is_closed:
             return
@@ -297,15 +269,7 @@ class Recorder:
         return "closed" if self._is_closed else "recording"
 
     def put(self, frame: Frame, *, wait: bool = False) -> bool:
-        """Hand over a frame, whose pixels must not change any more; False if it was dropped.
-
-        Parameters
-        ----------
-        frame
-            The frame.
-        wait
-            Whether to wait for room instead of dropping the frame, as files can.
-        """
+        """Hand over a frame, whose pixels must not change any more; False if it was dropped."""
         size = _size(frame)
         with self._lock:
             while wait and self._error is None and not self._has_room(size):
@@ -329,10 +293,8 @@ class Recorder:
     def close(self) -> None:
         """Write what waits, and end the file. Closing twice is fine.
 
-        Raises
-        ------
-        OutputError
-            When the recording has failed: what was written before stays in the file.
+        Raises an `OutputError` when the recording has failed: what was written before stays in the
+        file.
         """
         with self._lock:
             if self._is_closed:
