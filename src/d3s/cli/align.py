@@ -77,7 +77,7 @@ def align(
     distances: Annotated[
         str | None,
         typer.Option(
-            help="Distances to capture, in metres: 0.25,0.3,0.4 or 0.25:1.2:12 for twelve. With "
+            help="Distances to capture, in metres: 0.25,0.3,0.4 or 0.25:1.2:25 for 25. With "
             "--text; the page has a field for them.",
             show_default=False,
         ),

@@ -95,7 +95,7 @@ def _print(health: "Health") -> None:
         console.print("All is well.")
 
 
-def _rows(health: "Health") -> list[tuple[str, str]]:
+def _rows(health: "Health") -> list[tuple[str, ...]]:
     test = health.self_test
     return [
         ("Python", f"{health.python}, {health.system}"),
@@ -112,7 +112,7 @@ def _rows(health: "Health") -> list[tuple[str, str]]:
     ]
 
 
-def _extras(health: "Health") -> list[tuple[str, str, str]]:
+def _extras(health: "Health") -> list[tuple[str, ...]]:
     from d3s.cli.installation import EXTRAS
 
     return [

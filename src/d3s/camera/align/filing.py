@@ -164,7 +164,7 @@ class CaptureFolder:
 
 
 def parsed_distances(text: str) -> tuple[float, ...]:
-    """Distances in metres from a list such as "0.25, 0.3 0.35", or a range "0.25:1.2:12".
+    """Distances in metres from a list such as "0.25, 0.3 0.35", or a range "0.25:1.2:25".
 
     A range has the nearest and the farthest distance and the number of them; their steps are even
     in 1/Z, in which blur and disparity change evenly.
@@ -177,7 +177,7 @@ def parsed_distances(text: str) -> tuple[float, ...]:
             numbers = [float(part) for part in parts]
         except ValueError as error:
             raise InputError(
-                f"{word!r} is no distance in metres. Write 0.5, or 0.25:1.2:12 for 12 distances."
+                f"{word!r} is no distance in metres. Write 0.5, or 0.25:1.2:25 for 25 distances."
             ) from error
         if len(numbers) == 1:
             found += numbers
@@ -186,7 +186,7 @@ def parsed_distances(text: str) -> tuple[float, ...]:
             found += [round(1 / float(one), 3) for one in steps]
         else:
             raise InputError(
-                f"{word!r} must be the nearest distance, a farther one, and how many: 0.25:1.2:12."
+                f"{word!r} must be the nearest distance, a farther one, and how many: 0.25:1.2:25."
             )
     wrong = [one for one in found if not (math.isfinite(one) and 0 < one <= 20)]
     if wrong or not found:

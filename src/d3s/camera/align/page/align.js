@@ -296,7 +296,7 @@ function distances(text) {
         const vergence = 1 / near + ((1 / far - 1 / near) * i) / (count - 1);
         found.push(Math.round(1000 / vergence) / 1000);
       }
-    } else throw new Error(`${word}: write nearest, farthest and how many, as 0.25:1.2:12.`);
+    } else throw new Error(`${word}: write nearest, farthest and how many, as 0.25:1.2:25.`);
   }
   return [...new Set(found)].sort((a, b) => a - b);
 }
