@@ -4,9 +4,9 @@ from functools import partial
 from itertools import cycle
 
 import numpy as np
-from attacks import Attack, Case
 
 import d3s
+from attacks import Attack, Case
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.lab.twin.masks import fine_mask
 
@@ -31,7 +31,9 @@ def attack(
     shape, rng = (260, 440), np.random.default_rng(seed)
     mask = fine_mask(kind, shape, *sizes, rng)
     near = d3s.Texture(pattern=pattern, seed=seed)
-    wall = d3s.Texture(pattern=pattern, seed=seed + 1, contrast=contrast, grey=0.35 + 0.3 * (seed % 2))
+    wall = d3s.Texture(
+        pattern=pattern, seed=seed + 1, contrast=contrast, grey=0.35 + 0.3 * (seed % 2)
+    )
     layers = [
         d3s.Layer(depth_m=depths[0], mask=mask, texture=near),
         d3s.Layer(depth_m=depths[1], texture=wall),

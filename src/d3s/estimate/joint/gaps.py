@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from d3s.estimate.joint.plan import Plan
+from d3s.estimate.joint.smoothing import difference_gain
 from d3s.estimate.joint.types import Array
 from d3s.types import FloatArray, Image, Mask
 
@@ -20,7 +22,7 @@ _EDGE = 15.0
 # Share of an edge's squared gradient that smoothing and blur leave two and three cells away.
 _LEAKS = {2: 0.02, 3: 5e-4}
 # Factor on it where gaps are around.
-_MORE = 5.0
+_MORE = 3.0
 # Standard deviations by which gradients are correlated beyond chance, and beyond noise.
 _SIGMAS = 3.0
 
@@ -37,18 +39,11 @@ class Reach(NamedTuple):
 
 
 # Chosen on the tuning cases of `benchmarks/attack_gaps.py` and tuning scenes, and on Middlebury.
-_SHARP = Reach(window=17, across=17, around=81, edge=4, least=3, share=0.25)
-_DEFOCUSED = Reach(window=17, across=15, around=41, edge=3, least=2, share=0.15)
+_SHARP = Reach(window=17, across=17, around=81, edge=4, least=3, share=0.32)
+_DEFOCUSED = Reach(window=17, across=11, around=61, edge=3, least=2, share=0.2)
 
 
-def find_gaps(
-    views: tuple[Array, Array],
-    noise: Array,
-    disparity: Array,
-    noise_gain: float,
-    smoothing: float,
-    is_sharp: bool,
-) -> Mask:
+def find_gaps(views: tuple[Array, Array], noise: Array, disparity_px: Array, plan: Plan) -> Mask:
     """Return the cells in plain gaps and at their edges.
 
     Parameters
@@ -57,26 +52,30 @@ def find_gaps(
         Left and right view (rows, cols), one pixel per cell.
     noise
         Variance of white noise around each cell, in the views before smoothing.
-    disparity
-        Disparity of each cell, in cells.
-    noise_gain
-        Variance of a central difference of smoothed noise of variance one.
-    smoothing
-        Sigma of the smoothing, in cells.
-    is_sharp
-        Whether the views are those of a pinhole pair.
+    disparity_px
+        Disparity of each cell.
+    plan
+        Camera and options.
     """
     import cv2  # imported here: slow to load
 
-    reach = _SHARP if is_sharp else _DEFOCUSED
-    left, right = views
-    place = np.arange(left.shape[1], dtype=np.float32) - disparity.astype(np.float32)
+    reach, side = _SHARP if plan.is_sharp else _DEFOCUSED, plan.cell_px
+    smoothing_px = plan.smoothing_px[side]
+    left, right = (view.astype(np.float32, copy=False) for view in views)
+    noise = noise.astype(np.float32, copy=False)
+    place = np.arange(left.shape[1]) - disparity_px / side
     rows = np.broadcast_to(np.arange(left.shape[0], dtype=np.float32)[:, None], left.shape)
-    moved = cv2.remap(right, place, rows.copy(), cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    moved = cv2.remap(
+        right,
+        place.astype(np.float32),
+        rows.copy(),
+        cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
     one, other = _gradients(left), _gradients(moved)
-    variance = 2 * noise_gain * noise
+    variance = np.float32(2 * difference_gain(smoothing_px, side)) * noise
     signal = (one[0] ** 2 + one[1] ** 2) / variance
-    if is_sharp:
+    if plan.is_sharp:
         leak = np.zeros_like(signal)
         is_faint = is_plain = _largest(signal, 2) < _EDGE
     else:
@@ -86,7 +85,7 @@ def find_gaps(
         is_faint = signal < np.maximum(leak, _EDGE)
         is_plain = signal < np.maximum(_MORE * leak, _EDGE)
     weight = is_faint / np.sqrt(variance * (1 + leak))
-    has_own = _has_own_texture(one, other, is_faint, weight, reach.window, smoothing)
+    has_own = _has_own_texture(one, other, is_faint, weight, reach.window, smoothing_px / side)
     core = _opened(is_faint & ~has_own, reach.least) & _enclosed(~is_faint, reach.across)
     size = (reach.around, reach.around)
     share = cv2.blur(_grown(core, reach.edge).astype(np.float32), size)
