@@ -30,9 +30,9 @@ class DepthMap:
     """Depth of each pixel of the left view with its uncertainty, as `d3s.estimate` returns it.
 
     All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
-    no flag but CARRIED or ENCLOSED, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth
-    is filled in or clamped, unless `d3s densify` is asked to: such depths have the flag FILLED. The
-    fields cannot be assigned to.
+    no flag but the remarks CARRIED and ENCLOSED, or `depth_m` and `sigma_m` are NaN and at least
+    one flag says why. No depth is filled in or clamped, unless `d3s densify` is asked to: such
+    depths have the flag FILLED. The fields cannot be assigned to.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class DepthMap:
         Confidence from 0 (none) to 1. float32, finite everywhere: pixels without a depth keep the
         confidence that they had before flags were applied.
     flags
-        Bits of `d3s.Flag`, uint16; 0 or remarks (CARRIED, ENCLOSED) where a depth is measured, FILLED and the reasons
+        Bits of `d3s.Flag`, uint16; 0 or remarks where a depth is measured, FILLED and the reasons
         why none was where it is filled in. `valid` tells where there is a depth.
     rig
         The camera.

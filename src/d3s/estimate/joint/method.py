@@ -167,7 +167,7 @@ def run_joint(
     fit = refine(balanced, start_px, noise, holes, plan, memory, rows_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, memory)
-    in_gap = find_gaps(balanced[plan.cell_px], noise, fit.disparity_px, plan)
+    in_gap = find_gaps(balanced[plan.cell_px], noise, fit.disparity_px, plan, memory)
     clock.stop("trust")
     planes = depth_and_confidence(fit, found, trust, in_gap, shape, plan, memory)
     clock.stop("confidence")
