@@ -35,6 +35,7 @@ class SurfaceName(StrEnum):
 
     TEXTURED = "textured"
     WEAK = "weak"
+    FINE = "fine"
 
 
 class PsfName(StrEnum):

@@ -136,3 +136,16 @@ def test_folder_that_is_not_there_or_empty_is_refused(tmp_path):
     for folder, words in ((tmp_path / "none", "there is no such"), (tmp_path, "no image in it")):
         with pytest.raises(InputError, match=words):
             d3s.simulate(d3s.RandomScene(seed=1, photos=[str(folder)]), PROTOTYPE, shape=SHAPE)
+
+
+def test_fine_scenes_have_fine_objects_before_a_plain_wall():
+    for seed in range(6):
+        *things, wall = layers(seed, surfaces="fine")
+        assert wall.texture.contrast <= 0.1
+        for thing in things:
+            edges = (
+                np.abs(np.diff(thing.mask, axis=1)).sum()
+                + np.abs(np.diff(thing.mask, axis=0)).sum()
+            )
+            # Much more outline than a compact object of this area has.
+            assert edges > 8 * np.sqrt(thing.mask.sum())

@@ -14,7 +14,7 @@ import numpy as np
 from d3s.estimate.joint.kernels import support
 from d3s.estimate.joint.plan import Plan
 from d3s.estimate.joint.smoothing import difference_gain
-from d3s.estimate.joint.types import Array
+from d3s.estimate.joint.types import TINY, Array
 from d3s.runtime.scratch import Scratch
 from d3s.types import FloatArray, Mask
 
@@ -40,7 +40,7 @@ class Reach(NamedTuple):
 
 # Chosen on the tuning cases of `benchmarks/attacks.py`, on planes and scenes of the tuning
 # textures, and on the scenes of Middlebury to which the model of wrong matches was fitted.
-_SHARP = Reach(window=17, along=7, across=17, edge=4, around=81, share=0.52)
+_SHARP = Reach(window=17, along=4, across=17, edge=4, around=81, share=0.42)
 _DEFOCUSED = Reach(window=17, along=5, across=11, edge=3, around=61, share=0.28)
 
 
@@ -67,11 +67,10 @@ def find_gaps(
     reach, side = _SHARP if plan.is_sharp else _DEFOCUSED, plan.cell_px
     variance = noise * noise.dtype.type(2 * difference_gain(plan.smoothing_px[side], side))
     signal = support.squared_gradient(memory, views[0])
-    signal /= variance
+    signal /= np.maximum(variance, TINY)
     if plan.is_sharp:
         leak = None
-        is_faint, is_plain = (_largest(signal, far) < _EDGE for far in (2, 1))
-        core = is_plain
+        core = is_faint = is_plain = _largest(signal, 2) < _EDGE
     else:
         leak = np.maximum(*(_largest(signal, far) * share for far, share in _LEAKS.items()))
         core = is_faint = signal < np.maximum(leak, _EDGE)
@@ -82,7 +81,7 @@ def find_gaps(
         return np.zeros(core.shape, np.bool_)
     if leak is not None:
         variance += variance * leak
-    weight = is_faint / np.sqrt(variance)
+    weight = is_faint / np.sqrt(np.maximum(variance, TINY))
     right = _moved(views[1], disparity_px / disparity_px.dtype.type(side))
     sums = support.gradient_sums(memory, views[0], right, weight)
     samples = 2 * np.pi * (plan.smoothing_px[side] / side) ** 2

@@ -104,10 +104,10 @@ def _bars(
     edges = along.min() - rng.uniform(0, sum(sizes)) + np.concatenate([[0], np.cumsum(lengths)])
     middles = 0.5 * (edges[1:] + edges[:-1])
     heights = 0.5 * lengths * np.tile((1, -1), count)
-    places, order = np.concatenate([edges, middles]), np.zeros(edges.size)
-    heights = np.concatenate([order, heights])
+    places = np.concatenate([edges, middles])
+    heights = np.concatenate([np.zeros(edges.size), heights])
     order = np.argsort(places)
-    return np.interp(along, places[order], heights[order])
+    return np.asarray(np.interp(along, places[order], heights[order]))
 
 
 def _fence(
@@ -162,8 +162,9 @@ def _blocks(
 ) -> FloatArray:
     """Square patches at random, like a bush; the larger the gap, the fewer."""
     side = sizes[0]
-    is_there = rng.random((int(dx.max() / side) + 2,) * 2) < side / sum(sizes)
-    return is_there[(dy // side).astype(int), (dx // side).astype(int)] - 0.5
+    count = int(max(dx.max(), dy.max()) / side) + 2
+    is_there = rng.random((count, count)) < side / sum(sizes)
+    return np.asarray(is_there[(dy // side).astype(int), (dx // side).astype(int)] - 0.5)
 
 
 def _foliage(
@@ -171,8 +172,8 @@ def _foliage(
 ) -> FloatArray:
     """Leaves at random: slim ellipses in all directions."""
     inside = np.full(dx.shape, -np.inf)
-    for _ in range(int(dx.size / (1.5 * sum(sizes) ** 2))):
-        x, y = rng.uniform(0, dx.max()), rng.uniform(0, dx.max())
+    for _ in range(int(dx.size / (2.5 * sum(sizes) ** 2))):
+        x, y = rng.uniform(0, dx.max()), rng.uniform(0, dy.max())
         across, along = _turned(dx - x, dy - y, rng)
         inside = np.maximum(inside, 0.5 * sizes[0] - np.hypot(across, 0.5 * along))
     return inside
