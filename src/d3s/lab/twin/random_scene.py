@@ -22,7 +22,7 @@ _TILT_SHARE = 0.8
 _STEEPEST_RAD = 1.1
 
 Surfaces = Literal["textured", "weak", "fine"]
-"""Surfaces of random scenes: textured; plain and weak ones among them; fences before plain walls."""
+"""Surfaces of random scenes: textured, some plain and weak, or fences before plain walls."""
 
 # Shares of the outlines in the order of `SHAPES`: weak scenes have more bars.
 _OUTLINES: dict[Surfaces, tuple[float, ...]] = {
