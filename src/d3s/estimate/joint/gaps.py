@@ -41,7 +41,7 @@ class Reach(NamedTuple):
 # Chosen on the tuning cases of `benchmarks/attacks.py`, on planes and scenes of the tuning
 # textures, and on the scenes of Middlebury to which the model of wrong matches was fitted.
 _SHARP = Reach(window=17, along=4, across=17, edge=4, around=81, share=0.42)
-_DEFOCUSED = Reach(window=17, along=5, across=11, edge=3, around=61, share=0.28)
+_DEFOCUSED = Reach(window=17, along=5, across=11, edge=3, around=61, share=0.31)
 
 
 def find_gaps(

@@ -67,8 +67,8 @@ _MIN_CORRELATION = 0.05
 # Largest residual of 3 x 3 cells over what noise and lenses explain. Smaller ones count in the
 # probability of being wrong.
 _MAX_MISFIT = 30.0
-# Share of right depths in plain gaps, on fences and letters of the tuning textures.
-_ENCLOSED_RIGHT = 0.6
+# Share of right depths in plain gaps: half of them on fences of the tuning cases, all on letters.
+_ENCLOSED_RIGHT = 0.75
 # Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
 _MIN_MARGIN = 0.02
 # Share by which a depth may exceed the ends of the range.
