@@ -129,7 +129,8 @@ class RandomScene(ScenePart):
             mask = _outline(shape, _OUTLINES[self.surfaces], rng)
             if self.surfaces == "fine":
                 kind = tuple(FINE)[int(rng.integers(len(FINE)))]
-                mask = np.minimum(mask, fine_mask(kind, shape, *rng.uniform(*_FINE_PX, 2), rng))
+                width_px, gap_px = rng.uniform(*_FINE_PX, 2).tolist()
+                mask = np.minimum(mask, fine_mask(kind, shape, width_px, gap_px, rng))
             if mask.max() == 1:
                 break
         else:
