@@ -237,6 +237,10 @@ class JointOptions(Options):
     )
     # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: MinConfidence = 0.5
+    # Nothing in the views tells a wall seen through a fence from paper between letters.
+    enclosed: bool = Field(
+        default=False, description="whether depths in plain gaps between texture are given"
+    )
 
     @field_validator("finest_scale")
     @classmethod

@@ -193,7 +193,8 @@ class SceneSweep(TwinSweep):
         description="the largest depth in the scenes",
     )
     surfaces: Surfaces = Field(
-        default="textured", description="textured, or weak: plain and weakly textured among them"
+        default="textured",
+        description="textured, weak (plain ones among them), or fine (fences before plain walls)",
     )
     # The size of the synthetic data of the paper.
     shape: Shape = Field(default=(1025, 1025), description="rows and columns of a view")
