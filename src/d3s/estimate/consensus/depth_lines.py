@@ -71,6 +71,37 @@ def line_from_optics(
     return float(a[0]), float(b[0])
 
 
+@lru_cache(maxsize=16)
+def blur_slopes(optics: Optics, prefilter_px: float) -> tuple[FloatArray, FloatArray]:
+    """Inverse depths, increasing, and the slope of the views' difference over the Laplacian.
+
+    For a camera without baseline. The slope is alpha (kappa - 1/Z) for detail that is coarse
+    beside pixels and blur.
+
+    Parameters
+    ----------
+    optics
+        Optics of the camera.
+    prefilter_px
+        Standard deviation of the Gaussian of the prefilter.
+    """
+    vergence = 1 / np.array(default_depth_range_m(optics))[::-1]
+    vergence = np.linspace(0.5 * vergence[0], 1.2 * vergence[1], 2 * _DEPTHS)
+    frequency = np.fft.fftfreq(_SIDE_PX)
+    radius = np.hypot(frequency, frequency[:, np.newaxis])
+    bend = 2 * (2 - np.cos(2 * np.pi * frequency)[:, np.newaxis] - np.cos(2 * np.pi * frequency))
+    power = np.exp(-((prefilter_px * 2 * np.pi * radius) ** 2))
+    power = np.divide(power, radius ** (2 * _SLOPE), out=np.zeros_like(power), where=radius > 0)
+    slopes = []
+    for one_dpt in vergence:
+        left, right = (
+            disk_otf(radius, abs(optics.blur_radius_px(1 / one_dpt, camera))) for camera in (0, 1)
+        )
+        energy = np.sum(power * (bend * 0.5 * (left + right)) ** 2)
+        slopes.append(-0.5 * np.sum(power * bend * (left**2 - right**2)) / energy)
+    return vergence, np.array(slopes)
+
+
 def least_absolute_lines(
     ratio_per_px: FloatArray, depth_m: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
