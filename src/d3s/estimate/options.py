@@ -140,9 +140,11 @@ class ConsensusOptions(Options):
         le=100,
         description="the sigma of the Gaussian mean that is taken from both views, 0 for none",
     )
-    # A candidate and its predictions meet after a known share of their distance. False, as in the
-    # paper: a depth is one of the candidates.
-    refine: bool = Field(default=False, description="whether to refine between candidates")
+    # A candidate and its predictions meet after a known share of their distance. Default: True, but
+    # as printed a depth is one of the candidates.
+    refine: bool | None = Field(
+        default=None, description="whether to refine between candidates, if not as printed"
+    )
     # Eq. 14 of the paper, or its Eq. S5, which favours near candidates.
     agreement_in: Literal["depth and vergence", "depth"] = Field(
         default="depth and vergence", description="the quantities that the confidence compares"
