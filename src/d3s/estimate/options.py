@@ -132,7 +132,7 @@ class ConsensusOptions(Options):
     prefilter_sigma_px: float | None = Field(
         default=None, ge=0, le=10, description="the sigma of the Gaussian that smooths both views"
     )
-    # Default: 20 px. Lenses that differ by 1 % in gain differ most in the mean of a window, which
+    # Default: 12 px. Lenses that differ by 1 % in gain differ most in the mean of a window, which
     # says nothing of depth.
     local_mean_px: float | None = Field(
         default=None,
@@ -140,9 +140,11 @@ class ConsensusOptions(Options):
         le=100,
         description="the sigma of the Gaussian mean that is taken from both views, 0 for none",
     )
-    # A candidate and its predictions meet after a known share of their distance. False, as in the
-    # paper: a depth is one of the candidates.
-    refine: bool = Field(default=False, description="whether to refine between candidates")
+    # A candidate and its predictions meet after a known share of their distance. Default: True, but
+    # as printed a depth is one of the candidates.
+    refine: bool | None = Field(
+        default=None, description="whether to refine between candidates, if not as printed"
+    )
     # Eq. 14 of the paper, or its Eq. S5, which favours near candidates.
     agreement_in: Literal["depth and vergence", "depth"] = Field(
         default="depth and vergence", description="the quantities that the confidence compares"
@@ -152,6 +154,19 @@ class ConsensusOptions(Options):
     min_confidence: float = Field(
         default=0.5, ge=0, le=1, description="the confidence that a depth must exceed"
     )
+
+
+class DefocusOptions(Options):
+    """Options of depth from defocus alone, method="defocus", for a camera without baseline."""
+
+    # The second derivative of a texture is weak: smaller windows hold more noise than detail.
+    window_px: Window = Field(default=41, description="the side of the summation window")
+    prefilter_sigma_px: PrefilterSigma = 2.0
+    # Sigma over depth at which the confidence is a half.
+    half_sigma: float = Field(
+        default=0.1, gt=0, le=10, description="the sigma, over the depth, of a confidence of 0.5"
+    )
+    min_confidence: MinConfidence = 0.5
 
 
 class JointOptions(Options):

@@ -54,7 +54,8 @@ def as_depth_map(
     keep = flags == 0
     nan = np.float32(np.nan)
     depth = plan.candidates_m.astype(np.float32)[found.candidate]
-    if plan.options.refine:
+    options = plan.options
+    if options.refine or (options.refine is None and not options.as_printed):
         step_m = plan.steps_m[found.candidate]
         depth = (depth + np.clip(found.shift_m, -step_m, step_m)).astype(np.float32)
         variance_m2 = variance_m2 - step_m**2 / 12
