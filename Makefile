@@ -64,6 +64,7 @@ help:
 
 demo: .venv/installed
 	@$(BIN)/d3s demo --output demo --force
+	@echo "Other commands compile more loops when they are first used; all at once: $(BIN)/d3s doctor --warm"
 
 # The core alone, with its own dependencies: nothing of the lab or the camera is installed for it.
 .venv-core/installed: .venv/made pyproject.toml constraints.txt

@@ -1,13 +1,16 @@
-"""`make pictures`: draw the pictures of README.md, and of twin, estimator, method and dense.md.
+"""`make pictures`: draw the pictures of README.md, of examples/, and of four pages.
 
 The same code gives the same bytes. A small palette keeps the files small.
 """
 
+import contextlib
 import io
+import runpy
 import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import method_figures
 import numpy as np
 from matplotlib.colors import to_rgba_array
@@ -48,6 +51,7 @@ SHAPE = (600, 900)
 TEXTURE_SHAPE = (240, 240)
 WALL_SHAPE = (400, 700)
 DISTANCES_M = (0.5, 1.0, 2.0)
+EXAMPLE_PX = (420, 320)  # largest picture of an example
 
 
 def plot_textures(sheets: dict[str, list[Pair]], across: int = 2, tile_in: float = 1.25) -> Figure:
@@ -231,7 +235,24 @@ def save_small(
     print(f"{path.relative_to(ROOT)}: {size}")  # noqa: T201 - a script
 
 
+def save_examples() -> None:
+    """Run every script of examples/, and keep its picture in 48 colours."""
+    mpl.use("agg")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for script in sorted((ROOT / "examples").glob("*.py")):
+            runpy.run_path(str(script))
+            plt.close("all")
+            image = Image.open(f"{script.stem}.png").convert("RGB")
+            image.thumbnail(EXAMPLE_PX)
+            buffer = io.BytesIO()
+            image.quantize(48).save(buffer, format="PNG", optimize=True)
+            path = STATIC / "examples" / f"{script.stem}.png"
+            write_bytes(path, buffer.getvalue(), overwrite=True)
+            print(f"{path.relative_to(ROOT)}: {buffer.tell() / 1000:.0f} kB")  # noqa: T201
+
+
 def main() -> None:
+    save_examples()
     save_small(plot_textures(textures()), STATIC / "twin_textures.png", dpi=110)
     save_small(plot_scenes(scenes()), STATIC / "twin_scenes.png", dpi=100)
     save_small(depth_map(), STATIC / "estimator_scene.png", dpi=95, colours=DEPTH_MAP_PALETTE)

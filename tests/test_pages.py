@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 import pytest
 import typer.main
-from typer.testing import CliRunner
 
 import d3s
 import stereo_cameras
@@ -20,8 +19,7 @@ from d3s import formats
 from d3s.cli import app
 from d3s.estimate import JointOptions
 from d3s.estimate.diagnosis import Cause
-from d3s.files import write_image
-from pages import DOCS, ROOT, blocks, commands, python_blocks, shell_lines
+from pages import DOCS, ROOT, blocks, commands, python_blocks
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 of_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -51,11 +49,12 @@ def pictures(tmp_path_factory) -> Path:
     return folder
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("build", "design", "dense")]
-
-
 @pytest.mark.parametrize(
-    "name", ["README", "first_depth", "estimator", "estimator_method", "how_good", "files", *SLOW]
+    "name",
+    [
+        *("README", "first_depth", "estimator", "estimator_method", "how_good", "files"),
+        pytest.param("dense", marks=pytest.mark.slow),
+    ],
 )
 def test_python_of_a_page_runs(name, pictures, tmp_path, monkeypatch):
     shutil.copytree(pictures, tmp_path, dirs_exist_ok=True)
@@ -104,30 +103,6 @@ def test_targets_exist(page):
     makefile = (ROOT / "Makefile").read_text()
     for name in re.findall(r"(?:^|`)make ([\w-]+)", page.read_text(), re.MULTILINE):
         assert re.search(rf"^{name}:", makefile, re.MULTILINE), name
-
-
-@pytest.mark.slow
-def test_commands_of_the_readme_run(tmp_path, monkeypatch):
-    boards = pytest.importorskip("boards")
-    monkeypatch.chdir(tmp_path)
-    rig = d3s.Rig.from_pinhole(focal_length_px=995, baseline_m=0.193)
-    scene = d3s.RandomScene(seed=3, nearest_m=2.0, farthest_m=4.5)
-    pair = d3s.simulate(scene, rig, noise=0.005, shape=(120, 240))
-    write_image("left.png", pair.left)
-    write_image("right.png", pair.right)
-    boards.write_captures(Path("captures"))
-    boards.designed().save("board.toml")
-    write_image("raw.png", boards.frame(5).image)
-    for language, text in blocks(ROOT / "README.md"):
-        for words in shell_lines(text) if language == "shell" else ():
-            if words[0] != "d3s":
-                continue
-            more = ["--design", "board.toml"] if words[1] == "calibrate" else []
-            more += ["--quick", "-m", "joint,bm"] if words[1] == "compare" else []
-            done = CliRunner().invoke(app, [*words[1:], *more])
-            assert done.exit_code == 0, f"{words}\n{done.output}"
-    frame = d3s.DepthMap.load("depth/raw_depth.npz")
-    assert abs(np.nanmedian(frame.depth_m) - boards.DISTANCES_M[5]) < 0.01
 
 
 # Names, paths and links ---------------------------------------------------------------------------

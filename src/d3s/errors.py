@@ -56,6 +56,43 @@ class InputError(D3SError, ValueError):
     """Argument that a function cannot use."""
 
 
+def install_command(extra: str) -> str:
+    """Command that installs an extra, from where this package was installed.
+
+    Packages that came from an index have no record of their address; for those of a clone or of a
+    file, an index may have no d3s.
+    """
+    import importlib.metadata
+    import json
+
+    try:
+        text = importlib.metadata.distribution("d3s").read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return f"pip install '.[{extra}]' in a copy of d3s"
+    if text is None:
+        return f"pip install 'd3s[{extra}]'"
+    address = json.loads(text)
+    if "dir_info" not in address:
+        return f"pip install 'd3s[{extra}] @ {address['url']}'"
+    editable = "-e " if address["dir_info"].get("editable") else ""
+    return f"pip install {editable}'.[{extra}]' in {address['url'].removeprefix('file://')}"
+
+
+class MissingPackageError(InputError):
+    """Package of an extra that is not installed; the text ends with the command that does.
+
+    Parameters
+    ----------
+    words
+        What needs which package.
+    extra
+        Extra of d3s that has it.
+    """
+
+    def __init__(self, words: str, extra: str) -> None:
+        super().__init__(f"{words}: {install_command(extra)}.")
+
+
 class CalibrationError(D3SError):
     """Calibration without a usable result.
 

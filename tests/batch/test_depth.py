@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
 from d3s import DepthMap, atomic
 from d3s.batch import DepthJob, estimate_files
+from d3s.cli import app
 from d3s.errors import OutputError
 from d3s.files import read_depth, write_image
 from d3s.frames import FrameFiles, find_frames
@@ -258,8 +260,10 @@ def test_point_cloud_has_the_colours_of_the_input(tmp_path):
         picture = np.rint(255 * np.clip(view[:, :, np.newaxis], 0, 1) ** (1 / 2.2) * tint)
         Image.fromarray(picture.astype(np.uint8)).save(tmp_path / f"{name}.png")
     given = find_frames([tmp_path / "left.png", tmp_path / "right.png"]).frames
-    (done,) = estimate_files(given, DepthJob(rig=RIG, formats=("ply",)), tmp_path / "out").done
-    points = read_depth(done.files[0])
+    (done,) = estimate_files(given, DepthJob(rig=RIG, formats=("npz",)), tmp_path / "out").done
+    words = ["convert", str(done.files[0]), str(tmp_path / "points.ply")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    points = read_depth(tmp_path / "points.ply")
     assert points.colour is not None
     red, green, blue = points.colour.mean(axis=0)
     assert red > green > blue > 0

@@ -93,7 +93,7 @@ def test_colour_files_have_the_rule_of_depth(tmp_path):
 @pytest.mark.slow
 def test_colour_sensor_is_calibrated_and_sees_depth():
     rig, report = d3s.calibrate(frames(), SMALL_DISTANCES_M, design=small_rig(), bayer="GBRG")
-    assert report.verdict.grade != "bad"
+    assert "bad" not in [one.grade for one in report.verdict.remarks]
     assert rig.calibration is not None
     assert rig.calibration.bayer == "GBRG"
     wall = d3s.simulate_raw(

@@ -8,6 +8,7 @@ import pytest
 
 from d3s.calibrate.anchors import find_anchors
 from d3s.calibrate.calibration_report import Report
+from d3s.calibrate.distortion_fit import Distortion
 from d3s.calibrate.geometry import find_geometry
 from d3s.calibrate.rectification import find_rectification
 from d3s.calibrate.validation import FieldResiduals, Validation
@@ -68,9 +69,9 @@ def test_error_of_other_frames_decides(report):
     assert good.measures["joint_holes"] == pytest.approx(0.2)
     assert good.verdict.grade == "good"
     bad = with_(report, validation=(validation(mae_m=np.array([0.1, 0.1, 0.1])),))
-    assert bad.verdict.grade == "bad"
+    assert bad.verdict.remarks[0].grade == "bad"
     nothing = with_(report, validation=(validation(mae_m=np.full(3, np.nan)),))
-    assert nothing.verdict.grade == "bad"
+    assert nothing.verdict.grade == "provisional"
 
 
 def test_frames_left_out_by_one_step_are_not_left_out_of_all(report):
@@ -120,5 +121,19 @@ def test_errors_beyond_sigma_count(report):
     share = np.array([0.99, 0.75, np.nan])
     found = with_(report, validation=(validation(within_3_sigma=share),))
     assert found.measures["beyond_3_sigma"] == pytest.approx(0.13)
-    assert found.verdict.grade == "usable"
+    assert found.verdict.grade == "provisional"
     assert "sigma does not tell" in found.verdict.remarks[0].words
+
+
+def test_remedy_names_what_the_frames_show(report):
+    share = np.array([0.8, 0.75, np.nan])
+    of = with_(report, validation=(validation(within_3_sigma=share),))
+    few = with_(of, distances_m=np.linspace(0.25, 1.2, 12)).verdict.remarks[0].remedy
+    assert few.startswith("Take 25 frames, evenly in 1/distance: of these 12, ")
+    assert "widest gap in 1/distance is 3.6 times an even one" in few
+    even = with_(of, distances_m=1 / np.linspace(4, 0.8, 30))
+    assert even.verdict.remarks[0].remedy.startswith("See where in the field it is")
+    bent = Distortion(field_radius_px=900.0, vergence_dpt=1.0, vergences_dpt=(1.0,))
+    bent = with_(even, distortion=bent._replace(bend_per_m=(0.0, 0.0, -0.3)))
+    (remedy,) = {one.remedy for one in bent.verdict.remarks}
+    assert remedy == "Flatten the board: it is bent by 19 mm over half a metre."

@@ -1,4 +1,4 @@
-"""Verdict: grades, remarks with the worst first, and NaN is bad."""
+"""Verdict: standing, remarks with the worst first, and NaN is bad."""
 
 import math
 
@@ -19,18 +19,21 @@ def test_measures_within_limits_are_good():
 def test_every_measure_counts(name):
     rule = RULES[name]
     between = (rule.good + rule.usable) / 2
-    assert judge(GOOD | {name: between}).grade == "usable"
-    assert judge(GOOD | {name: rule.usable}).grade == "usable"
+    assert [one.grade for one in judge(GOOD | {name: between}).remarks] == ["usable"]
+    assert [one.grade for one in judge(GOOD | {name: rule.usable}).remarks] == ["usable"]
     bad = judge(GOOD | {name: 1.01 * rule.usable})
-    assert bad.grade == "bad"
+    assert bad.grade == "provisional"
     (remark,) = bad.remarks
+    assert remark.grade == "bad"
+    assert bad.line == f"provisional: {remark.words}"
+    assert len(bad.line) < 200  # a line of a rig file has 255 characters
     assert remark.words.endswith(".")
     assert remark.remedy.endswith(".")
 
 
 def test_nan_is_bad():
     verdict = judge({"joint_error_share": math.nan})
-    assert verdict.grade == "bad"
+    assert verdict.remarks[0].grade == "bad"
     assert verdict.remarks[0].words == "Not known: joint: mean error."
 
 

@@ -1,12 +1,13 @@
 """`d3s.check` finds what was moved, leaves what was not, and says when it cannot know."""
 
+import cv2
 import numpy as np
 import pytest
 
 import d3s
 from check_frames import small_rig
 from d3s.check.mend import mended
-from d3s.check.noise_and_spots import measure_noise
+from d3s.check.noise_and_spots import find_spots, measure_noise
 from d3s.errors import InputError
 from d3s.rig.bayer import luminance_noise, on_sites
 
@@ -131,6 +132,19 @@ def test_notes_name_unsaid_colours_and_what_was_not_checked(rig, frames):
     said = small_rig(bayer="RGGB", channel_gains=(2.0, 1.0, 1 / 0.6))
     (note,) = d3s.check(said, [frame * shares for frame in frames[:2]]).notes
     assert "Disparity was not checked" in note
+
+
+def test_a_board_that_only_comes_nearer_is_one_scene():
+    noise = np.random.default_rng(3).standard_normal((480, 640)).astype(np.float32)
+    marks = 0.5 + 0.8 * cv2.GaussianBlur(noise, (0, 0), 3)
+    raws = []
+    for share in np.geomspace(1, 0.5, 6):  # of the board that is seen
+        rows, cols = round(480 * share), round(640 * share)
+        top, start = (480 - rows) // 2, (640 - cols) // 2
+        view = cv2.resize(marks[top : top + rows, start : start + cols], (320, 240))
+        raws.append(np.hstack([view, view]))
+    found = find_spots(raws, small_rig().calibration)
+    assert found.reason == "the frames show one scene. Take frames of others."
 
 
 def test_dirt_is_counted(good, rig, frames):

@@ -172,7 +172,7 @@ def test_invalid_name_is_refused_before_the_work(folder):
         assert "board_3.png" not in words
 
 
-def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
+def test_nothing_fitted_leaves_a_report_and_no_rig(captures, monkeypatch):
     found = Report(
         name="mine",
         version="0",
@@ -195,7 +195,7 @@ def test_nothing_usable_leaves_a_report_and_no_rig(captures, monkeypatch):
         "d3s: there is no texture. No rig was written. cal.html shows what was found.\n"
     )
     assert written() == ["cal.html", "cal.json"]
-    assert json.loads(result.stdout)["verdict"]["grade"] == "bad"
+    assert json.loads(result.stdout)["verdict"]["grade"] == "none"
     assert "there is no texture." in Path("cal.html").read_text()
 
     Path("rig.toml").write_text("of last week")

@@ -131,7 +131,7 @@ def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
     result = run(folder, *QUICK, "--output", out)
     assert result.exit_code == 4
     names = sorted(path.name for path in out.iterdir())
-    assert names == ["a_depth.npz", "manifest.csv", "manifest.jsonl"]
+    assert names == ["a_depth.npz", "frames.csv", "job.json"]
     assert "b_left.png: does not begin like an image" in words(result)
     assert "c_left.png: there is no right view of this name" in words(result)
     assert (
@@ -272,10 +272,10 @@ def test_frames_are_shared_among_workers(tmp_path, out):
     folder = folder_of_pairs(tmp_path, 3)
     result = run(folder, *QUICK, "--output", out, "--workers", "2")
     assert result.exit_code == 0, result.output
-    assert f"Figures of all frames: {out}/manifest.csv" in result.stdout.replace("\n", "")
+    assert f"Figures of all frames: {out}/frames.csv" in result.stdout.replace("\n", "")
     one = run(folder, *QUICK, "--output", tmp_path / "one", "--workers", "1", "--json")
     told = json.loads(one.stdout)
-    assert told["manifest"] == str(tmp_path / "one/manifest.jsonl")
+    assert told["table"] == str(tmp_path / "one/frames.csv")
     for i in range(3):
         name = f"{i}_depth.npz"
         assert (out / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
@@ -285,7 +285,8 @@ def test_a_drawn_picture_is_made_when_asked_for(pair, out):
     result = run(*pair, *PINHOLE, "-m", "bm", "--format", "preview,figure", "--output", out)
     assert result.exit_code == 0, result.output
     plain, drawn = (read_image(out / f"{name}.png") for name in ("preview", "figure"))
-    assert plain.shape == views()[0].shape
+    rows, cols = views()[0].shape
+    assert plain.shape == (rows + 18, cols)  # with its scale below
     assert drawn.shape[1] > 500
 
 
@@ -302,16 +303,16 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, out, monkeypatch):
 def test_an_unexpected_error_of_one_frame_stops_no_other(tmp_path, out, monkeypatch):
     real = FrameMaker.make
 
-    def broken(self, frame, read):
-        if frame["name"] == "1":
+    def broken(self, given, read):
+        if given.frame.name == "1":
             raise ZeroDivisionError("of everything")
-        return real(self, frame, read)
+        return real(self, given, read)
 
     monkeypatch.setattr(FrameMaker, "make", broken)
     result = run(folder_of_pairs(tmp_path, 3), *QUICK, "--output", out, "--workers", "1")
     assert result.exit_code == 4
     assert "an error that d3s did not expect: ZeroDivisionError: of everything" in result.stderr
-    assert "in broken" in (out / "manifest.jsonl").read_text()
+    assert "in broken" in (out / "frames.csv").read_text()
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path):
@@ -320,3 +321,20 @@ def test_debug_shows_where_an_error_comes_from(tmp_path):
     )
     assert isinstance(result.exception, Exception)
     assert "no such file" in str(result.exception)
+
+
+def test_a_provisional_calibration_is_said_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = calibration(frame_rows_px=120, frame_cols_px=260)
+    line = "provisional: 21% of the errors are beyond 3 sigma."
+    made = made.replace(provenance=made.provenance.replace(verdict=line))
+    Rig.paper_prototype().replace(name="mine", calibration=made).save("rig.toml")
+    raw = np.random.default_rng(0).integers(0, 65536, (120, 260), dtype=np.uint16)
+    cv2.imwrite("raw.png", raw)
+    note = f"Note: the calibration of mine is {line}"
+    depth = run("raw.png", "--rig", "rig.toml", "-m", "bm")
+    check = CliRunner().invoke(app, ["check", "rig.toml", "raw.png", "--no-log"])
+    live = CliRunner().invoke(app, ["live", "missing.png", "--rig", "rig.toml"])  # live and record
+    for result in (depth, check, live):
+        assert words(result).count(note) == 1
+    assert line in CliRunner().invoke(app, ["info", "rig.toml"]).stdout

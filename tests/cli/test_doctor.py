@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +18,9 @@ import d3s.cli.installation
 from calibrations import calibration
 from d3s.cli import app
 from d3s.cli.installation import EXTRAS, PACKAGES, SelfTest, examine, self_test
+from d3s.errors import MissingPackageError, install_command
 from d3s.files import write_image
+from pages import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +31,7 @@ def health():
 @pytest.fixture
 def run(monkeypatch):
     def invoke(health, *arguments):
-        monkeypatch.setattr(d3s.cli.installation, "examine", lambda: health)
+        monkeypatch.setattr(d3s.cli.installation, "examine", lambda rig: health)
         return CliRunner().invoke(app, ["doctor", *arguments])
 
     return invoke
@@ -76,6 +81,38 @@ def test_wrong_depth_fails(monkeypatch):
 
     monkeypatch.setattr(d3s.cli.installation, "estimate_quietly", off)
     assert not self_test().passed
+
+
+def test_every_extra_has_its_purpose(run, health, monkeypatch):
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)["project"]["optional-dependencies"]
+    assert set(EXTRAS) == set(declared) - {"all"}
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(replace(health, extras={**health.extras, "live": False})).stdout
+    assert re.search(r"live +│ d3s live, view, align: pages in the browser +│ no ", shown)
+    assert f"To add an extra: {install_command('NAME')}" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (None, "pip install 'd3s[live]'"),  # from an index
+        ({"url": "file:///home/me/d3s", "dir_info": {}}, "pip install '.[live]' in /home/me/d3s"),
+        (
+            {"url": "file:///home/me/d3s", "dir_info": {"editable": True}},
+            "pip install -e '.[live]' in /home/me/d3s",
+        ),
+        (
+            {"url": "file:///tmp/d3s.whl", "archive_info": {}},
+            "pip install 'd3s[live] @ file:///tmp/d3s.whl'",
+        ),
+    ],
+)
+def test_an_extra_is_installed_from_where_d3s_came(monkeypatch, address, said):
+    text = None if address is None else json.dumps(address)
+    there = SimpleNamespace(read_text=lambda _: text)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: there)
+    assert str(MissingPackageError("pages need aiohttp", "live")) == f"pages need aiohttp: {said}."
 
 
 def test_compilation_cannot_be_disabled():

@@ -89,6 +89,6 @@ def test_wrong_words_are_refused(tmp_path, monkeypatch, words, code, said):
 
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(needs.importlib.util, "find_spec", lambda _: None)
-    for check, extra in ((needs.check_server, "d3s[live]"), (needs.check_points, "d3s[points]")):
+    for check, extra in ((needs.check_server, "[live]"), (needs.check_points, "[points]")):
         with pytest.raises(d3s.errors.InputError, match=re.escape(extra)):
             check()

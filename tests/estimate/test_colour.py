@@ -55,3 +55,5 @@ def test_colours_go_to_point_clouds_and_come_back(tmp_path):
     image = read_depth(tmp_path / "a.npz")
     np.testing.assert_array_equal(image.colour, LEFT)
     assert "colour" not in image.more
+    found.save(tmp_path / "b.npz", colour=RIGHT)
+    np.testing.assert_array_equal(d3s.DepthMap.load(tmp_path / "b.npz").colour, RIGHT)

@@ -74,6 +74,14 @@ def test_a_constant_imported_by_a_kernel_takes_effect_when_edited(copy):
     assert _call(copy) == [63, 1, 0]
 
 
+def test_it_says_how_far_the_compilation_is(copy):
+    call = "from d3s.runtime import compile; compile._TELL_S = 0.0\n" + CALL
+    environment = {**os.environ, "PYTHONPATH": str(copy.parent)}
+    command = [sys.executable, "-c", call]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "has compiled 1 loops of 1 that may be needed." in done.stderr
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_are_found_as_python_finds_them(module):
     """The quick scan of a source text against Python's own parser."""

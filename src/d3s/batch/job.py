@@ -1,8 +1,6 @@
 """`DepthJob`: the rig, the method and its options, the depths to keep, and the formats to write."""
 
-import hashlib
 import importlib.util
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.batch.writing import CAMERA, DISPARITIES, FIGURE, PREVIEW
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
 from d3s.estimate.methods import checked_options, estimate_quietly
@@ -20,7 +18,7 @@ from d3s.files.codecs import CHECKS
 from d3s.files.depth_files import FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
-from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS, PLY
+from d3s.formats import CSV, DEPTH_SUFFIXES, MAX_PIXELS, PLY
 from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.types import Image
@@ -36,7 +34,7 @@ ALL_FORMATS = (
 )
 """NPZ with everything, the formats that other programs read, and pictures for people."""
 
-_ALL = "all"
+_HOLD_COLOUR = (".npz", *PLY.suffixes, *CSV.suffixes)
 STORE = "depth.zarr"
 """Name of the array of all frames, in the folder of the results."""
 
@@ -66,8 +64,8 @@ class DepthJob:
 
     @property
     def needs_colour(self) -> bool:
-        """Whether a format is written that shows the colours of the left view."""
-        return any(f".{one}" in PLY.suffixes for one in self.formats)
+        """Whether a format is written that holds the colours of the left view."""
+        return any(f".{one}" in _HOLD_COLOUR for one in self.formats)
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
@@ -104,44 +102,14 @@ class DepthJob:
         return files
 
     def as_json(self) -> dict[str, Any]:
-        """Fields as JSON holds them; `DepthJob.from_json` makes the same job of them."""
+        """Fields as JSON holds them."""
         return {
+            **{name: getattr(self, name) for name in self.__dataclass_fields__},
             "rig": self.rig.model_dump(mode="json"),
-            "method": self.method,
             "options": checked_options(self.method, self.options).model_dump(mode="json"),
-            **{name: getattr(self, name) for name in _PLAIN},
-            "dense": _ALL if self.dense == math.inf else self.dense,  # JSON has no infinity
+            "dense": "all" if self.dense == math.inf else self.dense,  # JSON has no infinity
             "formats": list(self.formats),
         }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "DepthJob":
-        """Job of the fields of `as_json`."""
-        plain = {name: fields[name] for name in _PLAIN}
-        return cls(
-            rig=Rig(**fields["rig"]),
-            method=fields["method"],
-            options=checked_options(fields["method"], fields["options"]),
-            dense=math.inf if fields["dense"] == _ALL else fields["dense"],
-            formats=tuple(fields["formats"]),
-            **plain,
-        )
-
-    def digest(self) -> str:
-        """Digest of all that decides the bytes of the results beside the code."""
-        text = json.dumps(self.as_json(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_PLAIN = (
-    "side_by_side",
-    "linear",
-    "bayer",
-    "min_confidence",
-    "max_sigma_m",
-    "unit_m",
-    "max_pixels",
-)
 
 
 def check_formats(formats: Sequence[str]) -> None:
@@ -153,7 +121,7 @@ def check_formats(formats: Sequence[str]) -> None:
     if FIGURE in formats:
         need_matplotlib()
     if ZARR in formats and importlib.util.find_spec("zarr") is None:
-        raise InputError("writing zarr needs the package zarr: pip install 'd3s[zarr]'.")
+        raise MissingPackageError("writing zarr needs the package zarr", "zarr")
     for one in formats:
         found = DEPTH_SUFFIXES.get(f".{one}")
         if found is not None and found.name in CHECKS:

@@ -25,13 +25,18 @@ from d3s.calibrate.robust import rms
 from d3s.calibrate.sensor_noise import Noise
 from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
-from d3s.calibrate.verdict import Measure, Verdict, failure, judge, table_of_measures
+from d3s.calibrate.verdict import LENSES, Measure, Verdict, failure, judge, table_of_measures
 from d3s.rig import LensMaps, Optics, Rig
 from d3s.rig.calibration import view_to_raw_places
 from d3s.types import FloatArray
 
 # Longer arrays are only for figures, and are not written to JSON.
 _LONGEST = 2000
+ENOUGH_FRAMES = 25
+"""Frames that describe lenses with errors: fewer leave gaps (benchmarks/rehearsal.py)."""
+_UNEVEN = 2.0  # widest gap in 1/distance over an even one, which distances even in metres exceed
+# Bend of a board, over half a metre, that the terms of the fit may no longer describe.
+_HALF_BOARD_M, _BENT_MM = 0.25, 10.0
 # Steps whose rejected frames no later step uses.
 _FITTING = ("matches", "rectification", "geometry")
 _STEPS = (
@@ -151,7 +156,26 @@ class Report:
     @property
     def verdict(self) -> Verdict:
         """Grade of the calibration, with reasons and remedies."""
-        return failure(self.problem) if self.problem else judge(self.measures)
+        return failure(self.problem) if self.problem else judge(self.measures, self._lens_remedy)
+
+    @property
+    def _lens_remedy(self) -> str:
+        """Remedy for what the maps of the lenses leave over: what these frames show to be amiss."""
+        vergences = 1 / self.distances_m
+        count, widest = len(vergences), float(np.abs(np.diff(vergences)).max(initial=0.0))
+        uneven = widest * (count - 1) / max(abs(vergences[0] - vergences[-1]), 1e-9)
+        found = []
+        if count < ENOUGH_FRAMES or uneven > _UNEVEN:
+            found.append(
+                f"Take {max(count, ENOUGH_FRAMES)} frames, evenly in 1/distance: of these {count}, "
+                f"each second one calibrated the camera that was tested, and the widest gap in "
+                f"1/distance is {uneven:.1f} times an even one."
+            )
+        bend = () if self.distortion is None else self.distortion.bend_per_m
+        bend_mm = 1e3 * _HALF_BOARD_M**2 * float(np.abs(bend).max(initial=0.0))
+        if bend_mm > _BENT_MM:
+            found.append(f"Flatten the board: it is bent by {bend_mm:.0f} mm over half a metre.")
+        return " ".join(found) or LENSES
 
     @property
     def measures(self) -> dict[str, float]:

@@ -95,7 +95,8 @@ def calibrate(
     CapturesError, InputError, RigError
         If the frames, their distances or an argument cannot be used.
     CalibrationError
-        If no usable rig was found; its `report` says why.
+        If a step found nothing; its `report` says why. A rig with a doubtful measure is returned:
+        `report.verdict` is then provisional, and so is the rig's own provenance.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def calibrate(
     ... ]
     >>> rig, report = d3s.calibrate(frames, distances_m, design=design)
     >>> print(f"baseline {1e3 * rig.optics.baseline_m:.1f} mm, {report.verdict.grade}")
-    baseline 3.8 mm, usable
+    baseline 3.8 mm, provisional
     """
     built = _checked_design(design)
     built.replace(name=name)  # refuse a bad name before the work
@@ -132,11 +133,7 @@ def calibrate(
         d3s_version=__version__,
     )
     setup = Setup(built, fit_ruler, name, provenance, frames.sensor)
-    rig, report = _run_steps(pictures, setup, left_lens, regions, progress)
-    if report.verdict.grade == "bad":
-        reasons = " ".join(one.words for one in report.verdict.remarks if one.grade == "bad")
-        raise CalibrationError(f"the calibration is bad: {reasons}", report)
-    return rig, report
+    return _run_steps(pictures, setup, left_lens, regions, progress)
 
 
 def _run_steps(
@@ -195,7 +192,9 @@ def _run_steps(
         # The rig file has the residuals, by which the calibration can be judged again.
         rig = with_sigma(tuned.lenses, cells)
         calibration = calibration_of(rig)
-        provenance = calibration.provenance.replace(residuals=report.residuals)
+        provenance = calibration.provenance.replace(
+            residuals=report.residuals, verdict=report.verdict.line
+        )
         rig = rig.replace(calibration=calibration.replace(provenance=provenance))
         return rig, replace(report, rig=rig, lens_maps=calibration.lenses)
     except D3SError as error:

@@ -1,4 +1,4 @@
-"""Verdict on a calibration: good, usable or bad, with all measures, reasons and remedies."""
+"""Verdict on a calibration: good, provisional or none, with measures, reasons and remedies."""
 
 import math
 from collections.abc import Mapping
@@ -7,11 +7,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 Grade = Literal["good", "usable", "bad"]
+"""Of one measure."""
 
-_SUMMARIES: dict[Grade, str] = {
+Standing = Literal["good", "provisional", "none"]
+"""Of a calibration; none if a step failed, so that there is no rig."""
+
+_SUMMARIES: dict[Standing, str] = {
     "good": "Use the rig file as it is.",
-    "usable": "The rig file gives depth, but less well than such a camera can.",
-    "bad": "Depth from this calibration would be wrong, so there is no rig file.",
+    "provisional": "The rig file gives depth that is less exact than such a camera can be, or "
+    "wrong where a measure is bad; the commands depth, live, check and info say so again.",
+    "none": "Nothing could be fitted, so there is no rig file.",
 }
 
 
@@ -28,15 +33,23 @@ class Remark(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The worst grade of all measures, with the remarks."""
+    """Standing of a calibration, with a remark on each measure that is not good."""
 
-    grade: Grade
+    grade: Standing
     remarks: tuple[Remark, ...]
 
     @property
     def summary(self) -> str:
         """Meaning of the grade, in a sentence."""
         return _SUMMARIES[self.grade]
+
+    @property
+    def line(self) -> str:
+        """Grade with the worst measure, as the rig file has it."""
+        if not self.remarks:
+            return self.grade
+        more = f" (and {len(self.remarks) - 1} more, in its report)" if self.remarks[1:] else ""
+        return f"{self.grade}{more}: {self.remarks[0].words}"
 
 
 Unit = Literal["", "px", "%"]
@@ -100,10 +113,11 @@ _RULERS = (
     "belong to these frames."
 )
 _BOARD = "Use a board with fine texture all over, lit evenly, and more of it in focus."
-_LENSES = (
-    "See where in the field it is, in the maps of the report: use a flatter board that fills the "
-    "views, more frames, or a smaller part of the views."
+LENSES = (
+    "See where in the field it is, in the maps of the report: use a board that fills the views, or "
+    "a smaller part of the views."
 )
+"""Remedy for what the maps of the lenses leave, if the fit shows nothing more definite."""
 _LIGHT = (
     "Light the board evenly, without reflections, and keep stray light out of the lenses; fix "
     "exposure and gain."
@@ -137,7 +151,7 @@ RULES: dict[str, Rule] = {
         0.15,
         "{value:.0%} of the errors on frames that were not calibrated with are beyond 3 sigma "
         "(joint), more than {limit:.0%}: sigma does not tell how far depth is off.",
-        _LENSES,
+        LENSES,
     ),
     "largest_ninth_share": Rule(
         "mean error of the worst ninth*",
@@ -146,7 +160,7 @@ RULES: dict[str, Rule] = {
         0.012,
         "A ninth of the field is {value:.2%} of the distance off, more than {limit:.1%}, in a "
         "frame that was not calibrated with.",
-        _LENSES,
+        LENSES,
     ),
     "field_disparity_rms_px": Rule(
         "disparity off over the field*",
@@ -155,7 +169,7 @@ RULES: dict[str, Rule] = {
         0.15,
         "Disparity differs by {value:.2g} px (rms) over the field of frames that were not "
         "calibrated with, more than {limit:g}.",
-        _LENSES,
+        LENSES,
     ),
     "disparity_rms_px": Rule(
         "disparity off the distances",
@@ -231,7 +245,7 @@ RULES: dict[str, Rule] = {
         0.0,
         5.0,
         "The number of frames is {value:.0f} below ten, the fewest that average errors well.",
-        "Take more frames: 25 or 50, from the nearest to the farthest distance of interest.",
+        "Take 25 frames, evenly in 1/distance, from the nearest to the farthest of interest.",
     ),
     "untested": Rule(
         "tests missing",
@@ -244,20 +258,23 @@ RULES: dict[str, Rule] = {
 }
 
 
-def judge(measures: Mapping[str, float]) -> Verdict:
-    """Verdict on the measures; a rule without its measure is skipped."""
+def judge(measures: Mapping[str, float], lens_remedy: str = LENSES) -> Verdict:
+    """Verdict on the measures; a rule without its measure is skipped.
+
+    `lens_remedy` is said of measures over the field: what the frames themselves show to be wrong.
+    """
     remarks = [
-        remark
+        remark._replace(remedy=lens_remedy) if remark.remedy is LENSES else remark
         for name, rule in RULES.items()
         if name in measures and (remark := _remark(rule, measures[name])) is not None
     ]
     remarks.sort(key=lambda remark: _WORST_FIRST.index(remark.grade))
-    return Verdict(remarks[0].grade if remarks else "good", tuple(remarks))
+    return Verdict("provisional" if remarks else "good", tuple(remarks))
 
 
 def failure(problem: str) -> Verdict:
     """Verdict on a calibration in which a step failed."""
-    return Verdict("bad", (Remark("bad", problem, ""),))
+    return Verdict("none", (Remark("bad", problem, ""),))
 
 
 def table_of_measures(measures: Mapping[str, float]) -> tuple[Measure, ...]:

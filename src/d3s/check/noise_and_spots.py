@@ -26,6 +26,7 @@ _SURROUNDINGS_BINS = 8.0  # standard deviation of the Gaussian around a spot, in
 _FEWEST_FRAMES = 6
 _SPOT_SIGMAS, _SPOT_DEPTH = 6.0, 0.03  # least size of a spot, and share of the light
 _ALIKE = 0.35  # correlation of frames that show one scene
+_MIDDLE_BINS = 8  # half the side of the middle, where frames of a calibration are alike
 
 
 def measure_noise(raws: Sequence[Image], calibration: Calibration | None) -> Quantity:
@@ -141,7 +142,12 @@ def find_spots(raws: Sequence[Image], calibration: Calibration | None) -> Quanti
     count = 0
     for camera in (0, 1):
         maps = [_relative(_view_in_raw(raw, calibration, camera)) for raw in raws]
-        if _alike([values for values, _ in maps]) > _ALIKE:
+        values = [one for one, _ in maps]
+        row, col = (size // 2 for size in values[0].shape)
+        middle = slice(max(row - _MIDDLE_BINS, 0), row + _MIDDLE_BINS)
+        across = slice(max(col - _MIDDLE_BINS, 0), col + _MIDDLE_BINS)
+        # A board that only comes nearer stays itself around the axis; signs, since dirt is strong.
+        if max(_alike(values), _alike([np.sign(one[middle, across]) for one in values])) > _ALIKE:
             return unknown("spots", SPOTS, "the frames show one scene. Take frames of others.")
         count += _count_spots(maps)
     return Quantity("spots", float(count), 0.0, SPOTS)

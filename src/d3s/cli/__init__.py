@@ -32,34 +32,19 @@ import io
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
+import typer.main
 from typer.core import TyperGroup
 
 import d3s
-from d3s.cli.align import align
-from d3s.cli.calibrate import calibrate
-from d3s.cli.check import check
-from d3s.cli.compare import compare
-from d3s.cli.convert import HELP as CONVERT_HELP
-from d3s.cli.convert import convert
-from d3s.cli.demo import demo
-from d3s.cli.densify import densify
-from d3s.cli.depth import depth
-from d3s.cli.design import design
-from d3s.cli.doctor import doctor
-from d3s.cli.evaluate import evaluate
-from d3s.cli.info import info
-from d3s.cli.live import live, view
 from d3s.cli.output import BAD_INPUT, INTERRUPTED
-from d3s.cli.record import record, recover, replay
-from d3s.cli.reproduce import reproduce
-from d3s.cli.rig import rig
-from d3s.cli.simulate import simulate
-from d3s.errors import D3SError
+from d3s.errors import D3SError, MissingPackageError
 
 start.interruptible()
 
@@ -71,8 +56,47 @@ _COLLECT_AFTER = 50_000
 _DENSE = "--dense=5cm"
 
 
+# In the order of the help text: what a newcomer needs first. Each is a function, or a group, of the
+# module of its name, unless another one is named.
+_COMMANDS = {
+    **dict.fromkeys(("demo", "depth", "live")),
+    "view": "live",
+    **dict.fromkeys(("info", "convert", "record")),
+    **dict.fromkeys(("replay", "recover"), "record"),
+    **dict.fromkeys(("align", "densify", "calibrate", "rig", "check", "simulate", "design")),
+    **dict.fromkeys(("evaluate", "compare", "reproduce", "doctor")),
+}
+
+
+class _Modules(Mapping[str, Any]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the command of this name."""
+        module = import_module(f"d3s.cli.{_COMMANDS[name] or name}")
+        found = getattr(module, name)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command(name, help=getattr(module, "HELP", None))(found)
+            found = alone
+        command = typer.main.get_command(found)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
 class _Commands(TyperGroup):
     """Prints a `D3SError` as one sentence; with --debug, raises it with its traceback."""
+
+    def __init__(self, **given: Any) -> None:
+        """Take no commands but those of `_COMMANDS`."""
+        super().__init__(**given)
+        self.commands = _Modules()  # type: ignore[assignment]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse empty arguments of all commands: an empty path would mean the current folder."""
@@ -100,7 +124,7 @@ class _Commands(TyperGroup):
         except ModuleNotFoundError as error:
             if error.name != "matplotlib" or ctx.params["debug"]:
                 raise
-            words = "figures need the package matplotlib: pip install 'd3s[plot]'."
+            words = MissingPackageError("figures need the package matplotlib", "plot")
             typer.echo(f"d3s: {words}", err=True)
             ctx.exit(BAD_INPUT)
 
@@ -114,27 +138,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-# In the order of the help text: what a newcomer needs first.
-app.command()(demo)
-app.command()(depth)
-app.command()(live)
-app.command()(view)
-app.command()(info)
-app.command(help=CONVERT_HELP)(convert)
-app.command()(record)
-app.command()(replay)
-app.command()(recover)
-app.command()(align)
-app.command()(densify)
-app.command()(calibrate)
-app.add_typer(rig, name="rig")
-app.command()(check)
-app.command()(simulate)
-app.command()(design)
-app.add_typer(evaluate, name="evaluate")
-app.command()(compare)
-app.command()(reproduce)
-app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:

@@ -27,8 +27,8 @@ from d3s.cli.sweep import Scheduler, Workers, chosen_place
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s import tasks
     from d3s.batch.calibrations import Calibrations
+    from d3s.batch.running import Workers as Place
     from d3s.calibrate.calibration_report import Report
 
 
@@ -107,7 +107,8 @@ def calibrate(
 
     Put a textured board at known distances, nearest first, and take a raw frame at each. The
     folder holds these frames and distances.csv: a file name and its distance in metres a line.
-    When nothing usable comes out, the report says why, no rig is written, and the exit code is 1.
+    A rig that is not good is provisional: it is marked, and depth, live, check and info say so.
+    Where nothing can be fitted the report says why, no rig is written, and the exit code is 1.
     Several cameras share the cores, and a rig file and a report of each go into one folder.
     """
     if len(captures) > 1 or scheduler is not None:
@@ -263,7 +264,7 @@ def _calibrate_many(
     folders: list[Path],
     output: Path,
     settings: dict[str, Any],
-    workers: "tasks.Workers",
+    workers: "Place",
     flags: Flags,
 ) -> None:
     """Calibrate several cameras, and print a line for each."""

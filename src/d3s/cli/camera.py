@@ -31,7 +31,6 @@ def chosen_rig(
 ) -> "tuple[Rig, tuple[str, ...]]":
     """Camera, and remarks on it."""
     from d3s.rig import Rig
-    from d3s.rig.imports import read_rig
 
     if rig is not None:
         if any(value is not None for value in numbers):
@@ -50,17 +49,19 @@ def chosen_rig(
     beside = _beside(found)
     if beside is None:
         raise _no_camera()
-    imported = read_rig([beside])
-    return imported.rig, (f"the camera is that of {beside}.", *imported.remarks)
+    read, remarks = rig_of_file(beside)
+    return read, (f"the camera is that of {beside}.", *remarks)
 
 
 def rig_of_file(path: Path) -> "tuple[Rig, tuple[str, ...]]":
     """Rig of a rig file or of a calibration file, and remarks on it."""
     from d3s.rig import Rig
-    from d3s.rig.imports import read_rig
 
     if path.suffix.lower() == ".toml" or not path.is_file():
-        return Rig.load(path), ()
+        camera = Rig.load(path)
+        return camera, (camera.doubt,) if camera.doubt else ()
+    from d3s.rig.imports import read_rig
+
     imported = read_rig([path])
     return imported.rig, imported.remarks
 
@@ -174,7 +175,12 @@ def rig_of_word(word: str | None) -> "Rig | None":
 
     if word is None:
         return None
-    return Rig.paper_prototype() if word == PAPER else rig_of_file(Path(word))[0]
+    if word == PAPER:
+        return Rig.paper_prototype()
+    camera, _ = rig_of_file(Path(word))
+    if camera.doubt:
+        typer.echo(f"Note: {camera.doubt}", err=True)
+    return camera
 
 
 def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: bool) -> "Source":

@@ -98,6 +98,8 @@ def check(
 
     _check_files(rig, output, report, force=force)
     camera = Rig.load(rig)
+    if camera.doubt and not quiet:
+        typer.echo(f"Note: {camera.doubt}", err=True)
     knows_colours = camera.calibration is not None and camera.calibration.bayer is not None
     given, refused = _read(frames, pairs=pairs, bayer=MONO if knows_colours else None)
     say_refused(refused)

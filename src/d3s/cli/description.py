@@ -348,6 +348,7 @@ def _rig_facts(rig: Rig) -> Facts:
             "views_px": [rig.calibration.crop_rows_px, rig.calibration.crop_cols_px],
             "frame_px": [rig.calibration.frame_rows_px, rig.calibration.frame_cols_px],
             "calibrated_on": rig.calibration.provenance.created,
+            "verdict": rig.calibration.provenance.verdict,
             "rectification_sigma_px": rig.rectification_sigma_px(),
             "rectification_sigma_after_a_year_px": rig.rectification_sigma_px(365.25),
         }

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,7 +62,7 @@ def _warm_up(*, quiet: bool) -> None:
         say_step(f"Compiled or found in {time.monotonic() - started_s:.0f} s. Kept in {kept}.")
 
 
-_WARM_STEPS = 10  # of d3s.cli.installation
+_WARM_STEPS = 11  # of d3s.cli.installation
 
 
 def _as_json(health: "Health") -> dict[str, object]:
@@ -78,11 +78,17 @@ def _print(health: "Health") -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"d3s {health.version}", show_header=False)
-    for name, value in _rows(health):
-        table.add_row(name, escape(value))
+    from d3s.errors import install_command
+
     console = Console()
-    console.print(table)
+    tables: dict[str, Any] = {f"d3s {health.version}": _rows(health), "extras": _extras(health)}
+    for title, rows in tables.items():
+        table = Table(title=title, show_header=False)
+        for row in rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+    if not all(health.extras.values()):
+        console.print(f"To add an extra: {escape(install_command('NAME'))}", highlight=False)
     for remark in health.remarks:
         console.print(escape(remark), highlight=False)
     if not health.remarks:
@@ -90,17 +96,10 @@ def _print(health: "Health") -> None:
 
 
 def _rows(health: "Health") -> list[tuple[str, str]]:
-    from d3s.cli.installation import EXTRAS
-
     test = health.self_test
-    extras = [
-        f"{name} ({purpose}): {'yes' if health.extras[name] else 'no'}"
-        for name, (_, purpose) in EXTRAS.items()
-    ]
     return [
         ("Python", f"{health.python}, {health.system}"),
         *((name, version or "not installed") for name, version in health.packages.items()),
-        ("extras", "; ".join(extras)),
         ("cores", f"{health.cores}, of which d3s uses {health.threads}"),
         ("vectors", " ".join(health.simd) or "none that is known"),
         ("memory", f"{_gb(health.memory_bytes)}, free {_gb(health.free_memory_bytes)}"),
@@ -110,6 +109,14 @@ def _rows(health: "Health") -> list[tuple[str, str]]:
             f"{'passed' if test.passed else 'FAILED'}: plane at {test.depth_m:.3g} m, error "
             f"{1e3 * test.error_m:.2f} mm, density {test.density:.1%}, {1e3 * test.time_s:.0f} ms",
         ),
+    ]
+
+
+def _extras(health: "Health") -> list[tuple[str, str, str]]:
+    from d3s.cli.installation import EXTRAS
+
+    return [
+        (name, EXTRAS[name][1], "yes" if there else "no") for name, there in health.extras.items()
     ]
 
 

@@ -11,11 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
+from d3s.camera.capture.twin import scaled_layout
 from d3s.estimate import intensity
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.methods import estimate_quietly
 from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.patterns import PATTERNS
+from d3s.lab.twin.raw import simulate_raw
 from d3s.lab.twin.scenes import Plane
+from d3s.lab.twin.typical_lenses import typical_lenses
 from d3s.rig import Calibration, Provenance, Rig, split
 from d3s.rig.lens_maps import LensMaps
 from d3s.runtime.cache import Folders, Keeping, folders_of
@@ -36,14 +40,24 @@ PACKAGES = (
     "rich",
 )
 EXTRAS = {
+    "plot": ("matplotlib", "figures and reports"),
+    "lab": ("matplotlib", "demo, design, evaluation"),
+    "live": ("aiohttp", "d3s live, view, align: pages in the browser"),
+    "record": ("foxglove", "d3s record, replay, recover"),
+    "points": ("viser", "3D points beside a live page"),
+    "basler": ("pypylon", "cameras of Basler"),
+    "genicam": ("harvesters", "cameras with GenICam"),
     "exr": ("OpenEXR", "OpenEXR files"),
+    "ros": ("mcap_ros2", "MCAP files of depth for ROS 2"),
     "xarray": ("xarray", "DepthMap.to_xarray"),
-    "ros": ("mcap_ros2", "MCAP recordings for ROS 2 and Foxglove"),
+    "zarr": ("zarr", "many frames as one array"),
+    "dask": ("distributed", "a cluster, --scheduler"),
     "render": ("mitsuba", "path-traced rooms"),
+    "marigold": ("diffusers", "a diffusion network; heavy"),
     "docs": ("sphinx", "to build the documentation"),
     "dev": ("pytest", "to run the tests"),
 }
-"""Extras of `pip install d3s[NAME]`: a module that shows it is installed, and its purpose."""
+"""Extras: a module that shows it is installed, and its purpose."""
 
 # Instruction sets that make the compiled loops fast; without them the loops work more slowly.
 _SIMD = ("avx512f", "avx2", "fma", "sse4.2", "neon", "sve")
@@ -224,9 +238,9 @@ _RAW_LEVELS = 4095
 def warm_up(progress: Progress | None = None) -> Folders:
     """Compile the loops that depth maps need, and keep them where a folder can be written.
 
-    Small simulated pairs go through the methods `joint` and `consensus` with each kind of camera,
-    and a raw frame is split. The loops of calibration and of most textures are compiled when they
-    are first used. Returns the folders of the loops of `d3s.rig`; those of others are beside them.
+    Small simulated pairs go through the methods `joint` and `consensus` with each kind of camera, a
+    raw frame is split, and each texture is drawn. The loops of calibration are compiled when it is
+    first used. Returns the folders of the loops of `d3s.rig`; those of others are beside them.
     """
     steps = list(_steps())
     for number, step in enumerate(steps):
@@ -246,6 +260,7 @@ def _steps() -> Iterator[Callable[[], object]]:
         yield lambda rig=rig: _estimate(rig, "consensus")  # type: ignore[misc]
     for rig in (calibrated, with_lenses):
         yield lambda rig=rig: _split(rig)  # type: ignore[misc]
+    yield _draw_textures
 
 
 def _estimate(rig: Rig, method: str) -> None:
@@ -261,6 +276,16 @@ def _estimate(rig: Rig, method: str) -> None:
     for view in views:
         view.flags.writeable = False
     estimate_quietly(*views, rig, method=method)
+
+
+def _draw_textures() -> None:
+    """Draw every texture, and a raw frame through lenses with errors."""
+    rig = Rig.paper_prototype()
+    for pattern in PATTERNS:
+        simulate(Plane(depth_m=1.0, texture=pattern), rig, shape=(16, 24))
+    coarse = rig.replace(optics=rig.optics.replace(pixel_pitch_m=4e-5))
+    layout = scaled_layout((108, 192))
+    simulate_raw(Plane(depth_m=0.7), coarse, layout=layout, lenses=typical_lenses(0))
 
 
 def _split(rig: Rig) -> None:

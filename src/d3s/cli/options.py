@@ -62,8 +62,11 @@ def depth_range_m(text: str) -> tuple[float, float]:
     return range_m
 
 
-def series_m(text: str, others: str) -> tuple[float, ...]:
-    """Even lengths in metres, from START:STOP:COUNT; `others` is what else can be given."""
+def series_m(text: str, others: str, *, inverse: bool = False) -> tuple[float, ...]:
+    """Even lengths in metres, from START:STOP:COUNT; `others` is what else can be given.
+
+    If `inverse`, they are even in 1/length.
+    """
     from d3s.lab.twin.sequence import even_distances_m
 
     first, *rest = text.split(":")
@@ -72,7 +75,8 @@ def series_m(text: str, others: str) -> tuple[float, ...]:
             f"{text!r} is no series. Write START:STOP:COUNT, such as 0.25:2.0:25 or 25cm:2m:25, or "
             f"{others}."
         )
-    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]))
+    ends_m = length_m(first), length_m(rest[0])
+    return even_distances_m(*ends_m, int(rest[1]), inverse=inverse)
 
 
 def numbers(text: str) -> tuple[float, ...]:

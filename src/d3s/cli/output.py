@@ -184,6 +184,6 @@ def _lines(failures: Sequence[object]) -> "types.Progress":
         left_s = (now - started) / (done - first) * (total - done)
         end = (datetime.now() + timedelta(seconds=left_s)).strftime("%H:%M")
         failed = ", ".join(filter(None, [f"{done} of {total}", _failed(failures)]))
-        typer.echo(f"{failed}; the end is near {end}.", err=True)
+        typer.echo(f"{failed}; done at about {end}.", err=True)
 
     return say

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 rig = typer.Typer(
+    add_completion=False,
     help="Rig files of stereo cameras, from calibrations of other programs.",
     no_args_is_help=True,
 )

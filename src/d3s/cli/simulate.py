@@ -19,6 +19,9 @@ from d3s.cli.simulate_recipe import (
     given_options,
     recipe_from_options,
 )
+from d3s.cli.sweep import chosen_place
+
+_FEWEST_TO_SHARE = 8  # frames: another process takes seconds to start
 
 # Panels of the help page.
 _SCENE, _TEXTURE, _CAMERA, _SENSOR, _FILES = "Scene", "Texture", "Camera", "Sensor", "Files"
@@ -67,8 +70,8 @@ def simulate(
         str | None,
         _option(
             _SCENE,
-            "Move the plane: calibration (0.25 to 1.21 m), evaluation (1.01 to 1.97 m), or "
-            "START:STOP:COUNT.",
+            "Move the plane: calibration (0.25 to 1.21 m), evaluation (1.01 to 1.97 m), both every "
+            "4 cm, or START:STOP:COUNT, even in 1/distance (in metres for lenses without blur).",
             metavar="SEQUENCE",
         ),
     ] = None,
@@ -236,6 +239,14 @@ def simulate(
         TruthFormat,
         typer.Option(help="One NPZ per frame, or one PFM per array.", rich_help_panel=_FILES),
     ] = TruthFormat.NPZ,
+    workers: Annotated[
+        int | None,
+        _option(
+            _FILES,
+            "Processes to share the frames among; from eight frames on one for each core if left.",
+            metavar="COUNT",
+        ),
+    ] = None,
     recipe: Annotated[
         Path | None, _option(_FILES, "Simulate a recipe.toml again.", metavar="FILE")
     ] = None,
@@ -262,7 +273,10 @@ def simulate(
     to_render = recipe_from_options(ctx.params) if recipe is None else Recipe.load(recipe)
     count = to_render.frame_count
     with progress_bar(count, f"Making {count} frames.", quiet=quiet or count == 1) as progress:
-        written = render_folder(to_render, output, overwrite=force, progress=progress)
+        place = 1 if workers is None and count < _FEWEST_TO_SHARE else chosen_place(workers, None)
+        written = render_folder(
+            to_render, output, overwrite=force, workers=place, progress=progress
+        )
     if not quiet:
         again = shlex.join(["d3s", "simulate", "--recipe", str(output / RECIPE_NAME)])
         typer.echo(f"{_summary(written, output)}\nMake it again: {again} --output FOLDER")

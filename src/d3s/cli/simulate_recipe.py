@@ -16,6 +16,7 @@ from d3s.cli.options import numbers, series_m, shape_px
 
 if TYPE_CHECKING:
     from d3s.lab.twin.recipe import Recipe
+    from d3s.rig import Rig
 
 _STEEPEST_DEG = 85
 
@@ -83,7 +84,7 @@ _SCENES_OF_OPTION: dict[str, tuple[SceneName, ...]] = {
     "encoding": (*_TEXTURED, SceneName.DEPTH_MAP),
     **dict.fromkeys(("near", "far", "things", "photos", "surfaces", "count"), (SceneName.RANDOM,)),
 }
-_ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet"}
+_ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet", "workers"}
 
 
 def flag(name: str) -> str:
@@ -129,7 +130,7 @@ def _check_beside_recipe(given: set[str]) -> None:
     if others:
         raise typer.BadParameter(
             f"--recipe says everything but where to: {flag(others[0])} cannot be given with "
-            "it. Only --output, --force and --quiet can."
+            "it. Only --output, --workers, --force and --quiet can."
         )
 
 
@@ -178,8 +179,9 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
     from d3s.lab.twin.recipe import Recipe
     from d3s.rig import Rig
 
-    rig, shape, sequence = options["rig"], options["shape"], options["sequence"]
-    distances_m = None if sequence is None else _distances_m(sequence)
+    shape, sequence = options["shape"], options["sequence"]
+    rig = Rig.paper_prototype() if options["rig"] is None else Rig.load(options["rig"])
+    distances_m = None if sequence is None else _distances_m(sequence, rig)
     size = None if shape is None else shape_px(shape)
     fields = {
         "kind": "raw" if options["raw"] else "pair",
@@ -196,7 +198,7 @@ def recipe_from_options(options: dict[str, Any]) -> "Recipe":
         "truth": options["truth"].value,
         "sensor": _sensor_table(options),
         **_lens_fields(options["lens"], options["lens_seed"]),
-        "rig": Rig.paper_prototype() if rig is None else Rig.load(rig),
+        "rig": rig,
     }
     return Recipe(**_without_none(fields))
 
@@ -324,11 +326,13 @@ def _lens_fields(lens: str | None, seed: int | None) -> dict[str, Any]:
     return {"lens_left": left, "lens_right": right}
 
 
-def _distances_m(text: str) -> tuple[float, ...]:
-    """Distances of --sequence, in metres."""
+def _distances_m(text: str, rig: "Rig") -> tuple[float, ...]:
+    """Distances of --sequence, in metres: even in 1/distance if the lenses defocus, as blur is."""
     from d3s.lab.twin.sequence import PROTOCOLS
 
-    return PROTOCOLS[text] if text in PROTOCOLS else series_m(text, " or ".join(PROTOCOLS))
+    if text in PROTOCOLS:
+        return PROTOCOLS[text]
+    return series_m(text, " or ".join(PROTOCOLS), inverse=rig.optics.aperture_radius_m > 0)
 
 
 def _absolute(path: Path) -> str:

@@ -43,7 +43,7 @@ def checked_pair(left: Any, right: Any) -> CheckedPair:
     Parameters
     ----------
     left, right
-        Grey images (rows, cols) of real numbers of any type, or colour images (rows, cols, 3).
+        Grey images (rows, cols) of real numbers of any type, or RGB (rows, cols, 3).
         Masked pixels, infinities and values much larger than all others become NaN.
 
     Raises

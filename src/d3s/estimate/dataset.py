@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d3s.errors import InputError
+from d3s.errors import MissingPackageError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.version import __version__
@@ -31,7 +31,7 @@ def as_dataset(depth_map: DepthMap) -> "Dataset":
         If xarray is not installed.
     """
     if importlib.util.find_spec("xarray") is None:
-        raise InputError("to_xarray needs the package xarray: pip install 'd3s[xarray]'.")
+        raise MissingPackageError("to_xarray needs the package xarray", "xarray")
     from xarray import Dataset
 
     layers = {name: getattr(depth_map, name) for name in NAMES}

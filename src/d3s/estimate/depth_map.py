@@ -63,8 +63,8 @@ class DepthMap:
         hold the given values exactly. It may be the array that was given, not a copy. None if the
         depth map was made without it.
     colour
-        Colours of the left view, (rows, cols, 3) uint8 by the sRGB curve, as screens show them, for
-        point clouds and pictures. None for grey views.
+        Colours of the left view, RGB (rows, cols, 3) uint8 by the sRGB curve, as screens show them,
+        for point clouds and pictures. None for grey views.
     comparison
         Rows and light of both views compared at their matches, by which a
         `d3s.estimate.diagnosis.DriftWatch` notices a camera that has moved. None if it was not
@@ -253,8 +253,8 @@ class DepthMap:
         mask
             Pixels to keep (rows, cols), such as ``est.sigma_m < 0.01``. None keeps all.
         colour
-            Colour image of the left view (rows, cols, 3), for viewers: 8 or 16 bit, or floats from
-            0 to 1.
+            Colours of the left view, RGB (rows, cols, 3), for viewers: 8 or 16 bit, or floats from
+            0 to 1. ``image[..., ::-1]`` is the RGB of an image of OpenCV, which is BGR.
 
         Raises
         ------
@@ -356,8 +356,8 @@ class DepthMap:
         unit_m
             Depth of the value 1 in a PNG file, in metres. Other formats ignore it.
         colour
-            Colour image of the left view (rows, cols, 3), for the points of `.ply` and `.csv`, as
-            for `points`. Other formats ignore it.
+            Colours of the left view, RGB (rows, cols, 3), for `.npz` and the points of `.ply` and
+            `.csv`, as for `points`. Other formats ignore it.
 
         Raises
         ------

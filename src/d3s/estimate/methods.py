@@ -88,9 +88,10 @@ def estimate(
     left, right
         Grey images (rows, cols) of one shape, at most 64 million pixels each, linear in intensity:
         any real type and unit. Gain and offset do not matter if both views share them. NaN,
-        infinite and masked pixels count as missing. The arrays are not changed. Colour images
-        (rows, cols, 3) become grey by the rule for files: the sRGB curve of uint8 and uint16 is
-        undone, floats are linear, and red, green and blue have the weights of Rec. 709.
+        infinite and masked pixels count as missing. The arrays are not changed. Colour images,
+        RGB (rows, cols, 3), become grey by the rule for files: the sRGB curve of uint8 and uint16
+        is undone, floats are linear, and red, green and blue have the weights of Rec. 709. An image
+        of OpenCV is BGR: give ``image[..., ::-1]``.
     rig
         The camera that took the pair. `Rig.from_pinhole` describes any other rectified stereo pair,
         and `Rig.from_file` reads the calibration of one.

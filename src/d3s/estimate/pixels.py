@@ -134,7 +134,7 @@ def points(depth_map: DepthMap, mask: Any = None, colour: Any = None) -> Points:
     mask
         Pixels to keep (rows, cols); None keeps all that have a depth.
     colour
-        Colour image of the left view (rows, cols, 3), for viewers: 8 or 16 bit, or floats 0 to 1.
+        Colours of the left view, RGB (rows, cols, 3), for viewers: 8 or 16 bit, or floats 0 to 1.
 
     Raises
     ------

@@ -5,6 +5,7 @@ Behind `DepthMap.save` and `DepthMap.load`; apart from `depth_map`, since `metho
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def save(
     """
     suffix = Path(os.fsdecode(path)).suffix.lower()
     if suffix == RESULT_SUFFIX:
-        write_npz(path, overwrite=overwrite, **_as_arrays(depth_map))
+        colours = as_image(depth_map, colour=colour).colour
+        write_npz(path, overwrite=overwrite, **_as_arrays(replace(depth_map, colour=colours)))
         return
     with named(path):
         if suffix not in FORMATS:

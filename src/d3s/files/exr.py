@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.files.raw import check_size, cut_short, decoded_as
 
 _MAX_CHANNELS = 64
@@ -34,9 +34,8 @@ class Layers(NamedTuple):
 def check_installed() -> None:
     """Raise an `InputError` with the command to install OpenEXR if it is missing."""
     if importlib.util.find_spec("OpenEXR") is None:
-        raise InputError(
-            "OpenEXR files need the OpenEXR package, which is not installed: "
-            "pip install 'd3s[exr]'. Or use .tiff or .npz."
+        raise MissingPackageError(
+            ".exr needs the package OpenEXR, and .tiff and .npz do not", "exr"
         )
 
 

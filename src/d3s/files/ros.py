@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s import atomic
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.files.depth_image import DepthImage, Points, check_camera, points_of
 from d3s.types import Image
 
@@ -180,9 +180,7 @@ uint32 count{_HEADER}""",
 def check_installed() -> None:
     """Raise an `InputError` if the packages that write MCAP are not installed."""
     if importlib.util.find_spec("mcap_ros2") is None:
-        raise InputError(
-            "MCAP needs the packages mcap and mcap-ros2-support: pip install 'd3s[ros]'."
-        )
+        raise MissingPackageError("MCAP needs the packages mcap and mcap-ros2-support", "ros")
 
 
 def write_recording(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import D3SError, InputError
+from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.files import IMAGE_SUFFIXES
 from d3s.files.raw import named, path_text
 from d3s.frames.frame import Frame, FrameSource, Refused, Source, halves
@@ -132,7 +132,7 @@ class ZarrSource(FrameSource):
         self, path: str | os.PathLike[str], *, rig: Rig | None = None, side_by_side: bool = False
     ) -> None:
         if importlib.util.find_spec("zarr") is None:
-            raise InputError("reading Zarr needs the package zarr: pip install 'd3s[zarr]'.")
+            raise MissingPackageError("reading Zarr needs the package zarr", "zarr")
         self._path = Path(os.fsdecode(path))
         self._rig = rig
         self._side_by_side = side_by_side

@@ -85,6 +85,10 @@ class Provenance(RigPart):
         max_length=64, description="when the calibration was made, as ISO 8601 with the time zone"
     )
     d3s_version: OneLine = Field(description="the version of D3S that made it")
+    verdict: OneLine | None = Field(
+        default=None,
+        description="what the calibration was found to be: good, or provisional with what is wrong",
+    )
 
 
 class Change(RigPart):

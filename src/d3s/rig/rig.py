@@ -306,6 +306,12 @@ class Rig(RigPart):
         """
         write_text(path, self.to_text(), overwrite=overwrite)
 
+    @property
+    def doubt(self) -> str:
+        """Remark on a calibration that is provisional, with what is wrong; empty if it is good."""
+        verdict = "" if self.calibration is None else self.calibration.provenance.verdict or ""
+        return f"the calibration of {self.name} is {verdict}" if ":" in verdict else ""
+
     def rectification_sigma_px(self, age_days: float = 0.0) -> float:
         """Standard deviation of the disparity by errors of the calibration, in pixels.
 

@@ -7,6 +7,7 @@ not. So an edit always takes effect, and an edit that compiled code cannot see c
 """
 
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -30,6 +31,8 @@ if cast(Any, config).DISABLE_JIT:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parents[1]
+_LOOPS: set[Callable[..., Any]] = set()  # of all modules that are loaded
+_TELL_S = 10.0  # between messages on how far the compilation is
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<source>d3s[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<module>d3s[\w.]*))",
@@ -45,6 +48,7 @@ def compiled(function: F) -> F:
     none can be written, as `d3s doctor` tells, the function is compiled in every run.
     """
     loop: Any = njit(nogil=True, error_model="numpy")(function)
+    _LOOPS.add(function)
     source = source_file(function.__module__)
     if source is not None:
         loop._cache = LoopCache(function, folders_of(source), cache_key(function.__module__))
@@ -139,15 +143,27 @@ def source_file(module: str) -> Path | None:
 
 
 class _CompileNotice(event.Listener):
-    """Tells once that the first call takes long because kernels are compiled."""
+    """Tells that the first call takes long because kernels are compiled, and how far that is."""
+
+    def __init__(self) -> None:
+        self._done: set[Callable[..., Any]] = set()
+        self._told_s = 0.0
 
     def on_start(self, event: Any) -> None:
         module = getattr(event.data.get("dispatcher"), "__module__", "") or ""
         if module.partition(".")[0] == "d3s":
+            self._told_s = self._told_s or time.monotonic()
             _announce_compilation()
 
     def on_end(self, event: Any) -> None:
-        pass
+        function = getattr(event.data.get("dispatcher"), "py_func", None)
+        if function not in _LOOPS:
+            return
+        self._done.add(function)
+        if time.monotonic() - self._told_s >= _TELL_S:
+            self._told_s = time.monotonic()
+            words = "d3s has compiled %d loops of %d that may be needed."
+            getLogger("d3s").warning(words, len(self._done), len(_LOOPS))
 
 
 @cache

@@ -14,7 +14,7 @@ from d3s.frames import open_source
 
 def test_without_the_package_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "harvesters.core", None)
-    with pytest.raises(InputError, match=r"pip install 'd3s\[genicam\]'"):
+    with pytest.raises(InputError, match=r"pip install .*\[genicam\]'"):
         GenicamDevice()
 
 

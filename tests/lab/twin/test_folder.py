@@ -54,6 +54,13 @@ def series(tmp_path_factory):
     return contents(folder)
 
 
+def test_two_processes_write_the_same_bytes(tmp_path):
+    recipe = recipe_of(distances_m=(0.8, 0.85, 0.9, 1.0))  # two are rendered before the others
+    for workers in (1, 2):
+        render_folder(recipe, tmp_path / str(workers), workers=workers)
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
 def test_a_pair_is_what_simulate_gives(tmp_path):
     recipe = recipe_of(images="tiff")
     written = render_folder(recipe, tmp_path / "new" / "folder")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from d3s.camera.capture.device import CountedOn, check_setting, pixel_format_of
-from d3s.errors import CameraError, InputError
+from d3s.errors import CameraError, MissingPackageError
 from d3s.frames.frame import CameraSettings, Counts, Frame, Setting
 
 _MICROSECOND_S = 1e-6
@@ -26,8 +26,8 @@ class BaslerDevice:
                 warnings.simplefilter("ignore")  # a warning that is an error crashes this import
                 from pypylon import genicam, pylon
         except ImportError as error:
-            raise InputError(
-                "cameras of Basler need the package pypylon: pip install 'd3s[basler]'."
+            raise MissingPackageError(
+                "cameras of Basler need the package pypylon", "basler"
             ) from error
         self._pylon: Any = pylon
         self._problem: type[Exception] = genicam.GenericException

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from d3s.camera.capture.device import CountedOn, check_setting, pixel_format_of
-from d3s.errors import CameraError, InputError
+from d3s.errors import CameraError, InputError, MissingPackageError
 from d3s.frames.frame import CameraSettings, Counts, Frame, Setting
 
 PRODUCERS = "GENICAM_GENTL64_PATH"
@@ -28,8 +28,8 @@ class GenicamDevice:
             from genicam import genapi, gentl
             from harvesters.core import Harvester
         except ImportError as error:
-            raise InputError(
-                "cameras with GenICam need the package harvesters: pip install 'd3s[genicam]'."
+            raise MissingPackageError(
+                "cameras with GenICam need the package harvesters", "genicam"
             ) from error
         self._new_library = Harvester
         self._problems = (gentl.GenericException, genapi.GenericException)

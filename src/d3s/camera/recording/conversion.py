@@ -23,7 +23,7 @@ from d3s.camera.recording.index import McapReader
 from d3s.camera.recording.mcap_file import McapFile
 from d3s.camera.recording.reader import Recording
 from d3s.camera.recording.writer import RecordingWriter
-from d3s.errors import InputError, OutputError
+from d3s.errors import InputError, MissingPackageError, OutputError
 from d3s.files.images import write_image
 from d3s.files.light import light_of, samples_of
 from d3s.files.raw import path_text
@@ -40,7 +40,7 @@ _VERSION: Literal[9] = 9  # of the metadata: ROS 2 Jazzy and later
 def check_installed() -> None:
     """Raise an `InputError` if the package that reads and writes bags is not installed."""
     if importlib.util.find_spec("rosbags") is None:
-        raise InputError("ROS 2 bags need the package rosbags: pip install 'd3s[record]'.")
+        raise MissingPackageError("ROS 2 bags need the package rosbags", "record")
 
 
 def is_bag(path: Path) -> bool:

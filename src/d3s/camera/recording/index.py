@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.files.raw import cut_short, decoded_as, named, path_text
 
 _MAGIC = b"\x89MCAP0\r\n"
@@ -75,7 +75,7 @@ class McapReader:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not _has_library():
-            raise InputError("recordings need the package mcap: pip install 'd3s[record]'.")
+            raise MissingPackageError("recordings need the package mcap", "record")
         self.path = Path(os.fsdecode(path))
         self._schemas: dict[int, Any] = {}
         try:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from d3s.errors import InputError, OutputError
+from d3s.errors import MissingPackageError, OutputError
 
 _LEVEL = 1  # of zstd: level 3 takes four times as long for 3 % less
 _INSTALL = "recordings need the packages foxglove-sdk and mcap"
@@ -23,7 +23,7 @@ def check_installed() -> None:
     """Raise an `InputError` if the packages that write recordings are not installed."""
     for name in ("foxglove", "mcap"):
         if importlib.util.find_spec(name) is None:
-            raise InputError(f"{_INSTALL}: pip install 'd3s[record]'.")
+            raise MissingPackageError(_INSTALL, "record")
 
 
 class _Output(io.RawIOBase):

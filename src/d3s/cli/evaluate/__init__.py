@@ -16,7 +16,9 @@ from d3s.cli.evaluate.rendered import rooms, twin
 from d3s.cli.evaluate.sweeps import planes, scenes, thresholds
 
 evaluate = typer.Typer(
-    help="See how good the methods are, where the truth is known.", no_args_is_help=True
+    add_completion=False,
+    help="See how good the methods are, where the truth is known.",
+    no_args_is_help=True,
 )
 evaluate.command("planes")(planes)
 evaluate.command("scenes")(scenes)

@@ -64,7 +64,7 @@ def rooms(
 ) -> None:
     """Try methods on path-traced rooms, half of them with plain walls, all on the same images.
 
-    Mitsuba 3 renders the rooms through two thin lenses: pip install 'd3s[render]'. A room takes
+    Mitsuba 3 (the extra render) renders the rooms through two thin lenses. A room takes
     minutes, and is kept in a folder to be used again. Rooms with report textures and rooms with
     tuning textures (--patterns tuning) have different seeds.
 
@@ -196,7 +196,7 @@ def twin(
 ) -> None:
     """Render planes and two layers by the twin and by Mitsuba 3, and compare the views.
 
-    Mitsuba is the extra d3s[render]: pip install 'd3s[render]'.
+    Mitsuba is the extra render.
     """
     from d3s.lab.evaluate.twin import SCENES, compare_twin
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import InputError
+from d3s.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,9 +155,7 @@ def need_matplotlib() -> None:
         Which says how it is installed.
     """
     if find_spec("matplotlib") is None:
-        raise InputError(
-            "figures and reports need the package matplotlib: pip install 'd3s[plot]'."
-        )
+        raise MissingPackageError("figures and reports need the package matplotlib", "plot")
 
 
 def colour_map(name: str) -> "Colormap":

@@ -6,7 +6,7 @@ what was measured, and latent, scale and shift take a step down the gradient. He
 in inverse depth, in units of sigma. Several predictions from different noise give a median, and
 their spread gives sigma.
 
-Needs `pip install 'd3s[marigold]'` and a folder of weights, such as a download of
+Needs the extra `marigold` and a folder of weights, such as a download of
 prs-eth/marigold-depth-v1-0. Nothing is downloaded. A view takes minutes on a CPU.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.files.depth_image import for_screens
@@ -99,9 +99,8 @@ def _load(weights: str | os.PathLike[str]) -> tuple[Any, Any]:
     try:
         torch, diffusers, transformers = map(import_module, ("torch", "diffusers", "transformers"))
     except ImportError as error:
-        raise InputError(
-            f"Marigold needs {error.name or 'PyTorch'}, which is not installed. Install it: "
-            "pip install 'd3s[marigold]'."
+        raise MissingPackageError(
+            f"Marigold needs {error.name or 'PyTorch'}, which is not installed", "marigold"
         ) from error
     for package in (diffusers, transformers):  # bars for parts of a second
         package.utils.logging.disable_progress_bar()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from d3s.batch.running import results
 from d3s.calibrate.validation import working_range_m
 from d3s.lab.evaluate import Contender, PlaneSweep, SweepTable
 from d3s.lab.evaluate.cameras import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M
-from d3s.lab.evaluate.evaluation import Rows, common_parameters, contenders_of, join_rows
+from d3s.lab.evaluate.evaluation import Job, Rows, common_parameters, contenders_of, join_rows
 from d3s.lab.evaluate.metrics import finite_mean
 from d3s.lab.evaluate.sweep import make_trial
 from d3s.lab.evaluate.truth import Truth
@@ -22,7 +23,6 @@ from d3s.lab.twin.sequence import even_distances_m
 from d3s.lab.twin.textures import Photo, Texture
 from d3s.lab.view.reproduction_accuracy import Panel, plot_panels
 from d3s.rig import Optics, Rig
-from d3s.tasks import Job, Task, results
 from d3s.types import FloatArray
 
 if TYPE_CHECKING:
@@ -74,9 +74,15 @@ def _contender(name: str, window_px: int = 0, labels: str = "subpixel") -> Conte
 
 def make_order(context: Context) -> Result:
     """Make the item: three experiments on planes, a figure, tables and what follows."""
-    tasks = _tasks(context)
+    jobs = _jobs(context)
     rows = join_rows(
-        results(tasks, workers=context.workers, folder=context.folder, progress=context.progress),
+        results(
+            _measure,
+            jobs,
+            workers=context.workers,
+            folder=context.folder,
+            progress=context.progress,
+        ),
         "rows",
     )
     labels, gain, focus = (
@@ -119,8 +125,8 @@ def make_order(context: Context) -> Result:
         sweeps=[
             {
                 **common_parameters(Rig.paper_prototype()),
-                "sweep": tasks[0].job["sweep"],
-                "methods": {one["name"]: one for task in tasks for one in task.job["methods"]},
+                "sweep": jobs[0]["sweep"],
+                "methods": {one["name"]: one for job in jobs for one in job["methods"]},
             }
         ],
     )
@@ -129,8 +135,8 @@ def make_order(context: Context) -> Result:
 # The pairs ----------------------------------------------------------------------------------------
 
 
-def _tasks(context: Context) -> list[Task]:
-    """Return one task for each simulated pair."""
+def _jobs(context: Context) -> list[Job]:
+    """Return a job for each simulated pair."""
     quick = context.quick
     sweep = PlaneSweep(
         patterns=QUICK_TEXTURES if quick else TEXTURES,
@@ -139,7 +145,12 @@ def _tasks(context: Context) -> list[Task]:
         seed=context.seed,
         photos=context.photos,
     )
-    common = {"sweep": sweep.model_dump(mode="json"), "gain": 0.0, "focus_dpt": 0.1}
+    common = {
+        "work": "order",
+        "sweep": sweep.model_dump(mode="json"),
+        "gain": 0.0,
+        "focus_dpt": 0.1,
+    }
     windows = _QUICK_WINDOWS_PX if quick else _WINDOWS_PX
     sized = [
         _contender(name, window, labels)
@@ -157,7 +168,7 @@ def _tasks(context: Context) -> list[Task]:
             "experiment": "labels",
             "scene": "planes",
             "depth_m": z,
-            "contenders": [*sized, _contender("sift")],
+            "methods": [*sized, _contender("sift")],
         }
         for z in depths_m
     ]
@@ -167,7 +178,7 @@ def _tasks(context: Context) -> list[Task]:
             "scene": "planes",
             "depth_m": z,
             "gain": one,
-            "contenders": [_contender(name, _EQUAL_PX) for name in of_gain],
+            "methods": [_contender(name, _EQUAL_PX) for name in of_gain],
         }
         for one, z in product(_GAINS[::3] if quick else _GAINS, far_m)
     ]
@@ -178,21 +189,17 @@ def _tasks(context: Context) -> list[Task]:
             "depth_m": z,
             "focus_dpt": dpt,
             # Differential defocus divides by the difference.
-            "contenders": [_contender(n, _EQUAL_PX) for n in of_focus if dpt or n != "guo2017"],
+            "methods": [_contender(n, _EQUAL_PX) for n in of_focus if dpt or n != "guo2017"],
         }
         for scene, dpt, z in product(_SCENES, _FOCUS_DPT[::2] if quick else _FOCUS_DPT, all_m)
     ]
     return [
-        Task(
-            f"order {number}",
-            _measure,
-            {
-                **common,
-                **{name: value for name, value in job.items() if name != "contenders"},
-                "methods": [one.as_table() for one in job["contenders"]],
-                "number": number,
-            },
-        )
+        {
+            **common,
+            **job,
+            "methods": [one.as_table() for one in job["methods"]],
+            "number": number,
+        }
         for number, job in enumerate(jobs)
     ]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from d3s.batch.running import Workers
 from d3s.errors import InputError
 from d3s.lab.evaluate.cameras import Lens
-from d3s.tasks import Workers
 from d3s.types import Progress
 
 if TYPE_CHECKING:

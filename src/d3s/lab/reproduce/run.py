@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from d3s.atomic import make_folder, write_text
+from d3s.batch.running import Workers, checked_workers
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.reproduce.item import (
@@ -29,7 +30,6 @@ from d3s.lab.reproduce.item import (
 )
 from d3s.lab.reproduce.page import write_page
 from d3s.runtime.versions import code_digest
-from d3s.tasks import Workers, place_of
 from d3s.types import Progress
 from d3s.version import __version__
 
@@ -132,7 +132,8 @@ def reproduce(
     photos
         Folder of photos that are the textures of planes and scenes, in place of patterns.
     workers
-        Number of processes; None for one for each core. Or a place of `d3s.tasks`.
+        Number of processes; None for one for each core. Or the address of a Dask
+        scheduler.
     overwrite
         Whether to make items again that are there, and to write to a folder with other files.
     watcher
@@ -149,7 +150,7 @@ def reproduce(
     """
     # Items that read tables of others come after them.
     chosen = sorted(find_items(names, items, lens), key=lambda item: bool(item.uses))
-    place_of(workers)
+    checked_workers(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)
     outcomes: list[ItemOutcome] = []

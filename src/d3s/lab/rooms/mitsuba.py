@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from d3s.errors import InputError, SceneError
+from d3s.errors import MissingPackageError, SceneError
 from d3s.lab.rooms.room import Layout
 from d3s.lab.rooms.solids import Cylinder, Lamp, Paint, Quad, Solid, Sphere, Stone, stone_mesh
 from d3s.lab.twin.geometry import View, Window
@@ -92,8 +92,8 @@ _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib
 def check_installed() -> None:
     """Raise an `InputError` with the command to install Mitsuba if it is missing."""
     if importlib.util.find_spec("mitsuba") is None:
-        raise InputError(
-            "Rooms are rendered by Mitsuba 3, which is not installed: pip install 'd3s[render]'."
+        raise MissingPackageError(
+            "Rooms are rendered by Mitsuba 3, which is not installed", "render"
         )
 
 

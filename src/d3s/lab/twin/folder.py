@@ -9,12 +9,14 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder, write_text
+from d3s.batch.running import Workers, checked_workers, run
 from d3s.errors import OutputError, SceneError
 from d3s.files.arrays import write_npz
 from d3s.files.images import list_images, write_image
@@ -49,6 +51,7 @@ def render_folder(
     folder: str | os.PathLike[str],
     *,
     overwrite: bool = False,
+    workers: Workers = 1,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Render a recipe into a folder, and keep files of an earlier run of the same recipe.
@@ -62,6 +65,9 @@ def render_folder(
         Output folder, created if the recipe can be rendered.
     overwrite
         Remove the files of this recipe and of the recipe in the folder first.
+    workers
+        Number of processes to share the frames among; None for one for each core. The bytes of the
+        files do not depend on it.
     progress
         Called with the number of finished frames, and of all frames.
 
@@ -95,14 +101,29 @@ def render_folder(
     report = progress or (lambda done, total: None)
     done = len(frames) - len(missing)
     report(done, len(frames))
-    for frame in missing:
-        written += frame.write(ready.pop(0) if ready else frame.render(), place)
+    for frame, rendered in zip(missing, ready, strict=False):
+        written += frame.write(rendered, place)
         done += 1
         report(done, len(frames))
+    work = partial(_render_frame, os.path.abspath(os.fsdecode(place)))  # noqa: PTH100
+    numbers = [frame.number for frame in missing[2:]]
+    with closing(run(work, numbers, checked_workers(workers, len(numbers)))) as outcomes:
+        for outcome in outcomes:
+            if outcome.error is not None:
+                raise outcome.error
+            written += [place / name for name in outcome.result]
+            done += 1
+            report(done, len(frames))
     if recipe.distances_m is not None:
         written += [] if _exists(place / DISTANCES_NAME) else [place / DISTANCES_NAME]
         write_text(place / DISTANCES_NAME, _distances_text(recipe))
     return sorted(written)
+
+
+def _render_frame(folder: str, number: int) -> list[str]:
+    """Render one frame of the recipe in a folder, here or in a worker; names of its files."""
+    frame = _RecipeFrame(Recipe.load(Path(folder, RECIPE_NAME)), number)
+    return [path.name for path in frame.write(frame.render(), Path(folder))]
 
 
 @dataclass(frozen=True)

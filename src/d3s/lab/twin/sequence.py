@@ -16,7 +16,9 @@ _TYPED_KEY = int.from_bytes(b"typed")
 _DIGITS = 9  # a nanometre: 0.29 instead of 0.29000000000000004
 
 
-def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, ...]:
+def even_distances_m(
+    first_m: float, last_m: float, count: int, *, inverse: bool = False
+) -> tuple[float, ...]:
     """Evenly spaced distances in metres, both ends included, rounded to a nanometre.
 
     Parameters
@@ -25,6 +27,8 @@ def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, 
         First and last distance, in metres.
     count
         Number of distances, 1 to 10000.
+    inverse
+        Whether they are even in 1/distance, as blur and disparity are, rather than in metres.
 
     Raises
     ------
@@ -40,8 +44,12 @@ def even_distances_m(first_m: float, last_m: float, count: int) -> tuple[float, 
         raise SceneError(
             f"count=1 leaves out one of {first_m:g} m and {last_m:g} m. Ask for at least 2."
         )
-    step_m = (last_m - first_m) / max(count - 1, 1)
-    return tuple(round(first_m + number * step_m, _DIGITS) for number in range(count))
+    shares = [number / max(count - 1, 1) for number in range(count)]
+    if inverse:
+        series = (1 / ((1 - share) / first_m + share / last_m) for share in shares)
+    else:
+        series = (first_m + share * (last_m - first_m) for share in shares)
+    return tuple(round(one_m, _DIGITS) for one_m in series)
 
 
 def typed_distances_m(

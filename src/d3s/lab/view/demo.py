@@ -16,6 +16,7 @@ from d3s.estimate.plot.panels import (
     show_signed,
 )
 from d3s.estimate.plot.save import save_figure
+from d3s.files import write_image
 from d3s.lab.demo import NOISE, Demo, MethodResult
 from d3s.lab.design.limits import Conditions, depth_limits
 from d3s.lab.twin.pair import Pair
@@ -34,7 +35,10 @@ TITLES = {
     "consensus": "consensus, the paper's method, tuned",
     "sgbm": "SGBM of OpenCV, stereo alone",
 }
-FILES = ("index.html", "demo.png", "optics.png", "rig.toml", "depth.npz", "depth.ply")
+FILES = (
+    *("index.html", "demo.png", "optics.png"),
+    *("left.png", "right.png", "rig.toml", "depth.npz", "depth.ply"),
+)
 """Names of the files that `write_demo` writes."""
 
 # Ends of the colour scales, shared by all methods so that colours can be compared.
@@ -43,7 +47,7 @@ _WIDTH_IN = 13.0
 
 
 def write_demo(demo: Demo, folder: Path, *, overwrite: bool = False) -> dict[str, Path]:
-    """Write the page, its pictures, the rig and the depth of our method.
+    """Write the page, its pictures, both views, the rig and the depth of our method.
 
     Returns the paths by the names in `FILES`. What exists is replaced only if told to.
     """
@@ -51,6 +55,8 @@ def write_demo(demo: Demo, folder: Path, *, overwrite: bool = False) -> dict[str
     files = {name: folder / name for name in FILES}
     rig, ours = demo.pair.rig, demo.results["joint"].depth_map
     rig.save(files["rig.toml"], overwrite=overwrite)
+    for name, view in (("left.png", demo.pair.left), ("right.png", demo.pair.right)):
+        write_image(files[name], np.clip(view, 0, 1), overwrite=overwrite)
     ours.save(files["depth.npz"], overwrite=overwrite)
     ours.save(files["depth.ply"], overwrite=overwrite)
     save_figure(plot_demo(demo), files["demo.png"], overwrite=overwrite)
@@ -178,9 +184,13 @@ def demo_page(demo: Demo) -> str:
         heading("Files"),
         html_table(("file", "what it is"), _FILES),
         heading("Your own pictures"),
-        words("A rectified pair of any stereo camera:"),
+        words(
+            "A rectified pair of any stereo camera, here that of this page; the offset is x_left - "
+            "x_right of a point at infinity:"
+        ),
         _command(
-            "d3s depth left.png right.png --focal-length-px 995 --baseline 193mm --output depth"
+            "d3s depth left.png right.png --focal-length-px 6050 --baseline 3.84mm "
+            "--disparity-offset-px 0 --output depth"
         ),
         words("A raw frame of a camera that d3s calibrate has measured:"),
         _command("d3s depth raw.png --rig rig.toml --output depth"),
@@ -219,6 +229,7 @@ _FILES = (
     ("demo.png", "the picture above"),
     ("depth.npz", "the depth of our method with sigma, confidence, flags and the camera"),
     ("depth.ply", "the same as a cloud of points, for MeshLab, CloudCompare or Open3D"),
+    ("left.png, right.png", "the views, in 16 bit"),
     ("rig.toml", "the camera"),
     ("optics.png", "what its optics can know"),
 )

@@ -236,7 +236,7 @@ function showFiled(captures) {
 function showResult(found) {
   byId("result").hidden = !found;
   if (!found) return;
-  const grades = { good: "good", usable: "warn", bad: "bad" };
+  const grades = { good: "good", usable: "warn", provisional: "warn", bad: "bad", none: "bad" };
   byId("verdict").className = grades[found.grade] || "";
   byId("verdict").textContent = `Verdict: ${found.grade}. ${found.summary} ${found.problem}`;
   byId("remarks").replaceChildren(...found.remarks.map((one) => make("li", {}, `${one.words} ${one.remedy}`)));
