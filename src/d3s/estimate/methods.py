@@ -51,6 +51,9 @@ _OWN = {
         "ConsensusOptions",
         "d3s.estimate.options",
     ),
+    "defocus": Method(
+        "d3s.estimate.defocus", "estimate_defocus", "DefocusOptions", "d3s.estimate.options"
+    ),
 }
 
 
@@ -96,9 +99,9 @@ def estimate(
         The camera that took the pair. `Rig.from_pinhole` describes any other rectified stereo pair,
         and `Rig.from_file` reads the calibration of one.
     method
-        "joint", our method; "consensus", the paper's algorithm as printed; or another method of
-        `d3s.estimate.methods.methods()`: "sgbm", "bm", "sift", "phase", "guo2017", "li2010",
-        "takeda2013".
+        "joint", our method; "consensus", the paper's algorithm; "defocus", for a camera without
+        baseline; or another method of `d3s.estimate.methods.methods()`: "sgbm", "bm", "sift",
+        "phase", "guo2017", "li2010", "takeda2013".
     options
         Options of the method, such as `JointOptions` or `ConsensusOptions`, or a mapping of field
         names to values. The default is the default of every field.
@@ -181,6 +184,11 @@ def estimate_quietly(
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
     method_options = _over_known_range(checked_options(method, options), rig)
+    if rig.optics.baseline_m == 0 and method != "defocus":
+        raise InputError(
+            f"method={method!r} compares views from two points, but the rig has "
+            "optics.baseline_m=0, two focuses of one view. Use method='defocus'."
+        )
     function, _ = method_of(method).load()
     pair = checked_pair(left, right)
     found = function(*pair, rig, method_options)

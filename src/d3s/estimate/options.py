@@ -132,7 +132,7 @@ class ConsensusOptions(Options):
     prefilter_sigma_px: float | None = Field(
         default=None, ge=0, le=10, description="the sigma of the Gaussian that smooths both views"
     )
-    # Default: 20 px. Lenses that differ by 1 % in gain differ most in the mean of a window, which
+    # Default: 12 px. Lenses that differ by 1 % in gain differ most in the mean of a window, which
     # says nothing of depth.
     local_mean_px: float | None = Field(
         default=None,
@@ -152,6 +152,19 @@ class ConsensusOptions(Options):
     min_confidence: float = Field(
         default=0.5, ge=0, le=1, description="the confidence that a depth must exceed"
     )
+
+
+class DefocusOptions(Options):
+    """Options of depth from defocus alone, method="defocus", for a camera without baseline."""
+
+    # The second derivative of a texture is weak: smaller windows hold more noise than detail.
+    window_px: Window = Field(default=41, description="the side of the summation window")
+    prefilter_sigma_px: PrefilterSigma = 2.0
+    # Sigma over depth at which the confidence is a half.
+    half_sigma: float = Field(
+        default=0.1, gt=0, le=10, description="the sigma, over the depth, of a confidence of 0.5"
+    )
+    min_confidence: MinConfidence = 0.5
 
 
 class JointOptions(Options):

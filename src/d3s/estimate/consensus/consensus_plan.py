@@ -33,7 +33,7 @@ class RigDefaults(NamedTuple):
     local_mean_px: float
 
 
-_BEST = RigDefaults(candidates=960, window_px=41, prefilter_sigma_px=4.0, local_mean_px=20.0)
+_BEST = RigDefaults(candidates=960, window_px=41, prefilter_sigma_px=4.0, local_mean_px=12.0)
 _PRINTED = RigDefaults(candidates=240, window_px=21, prefilter_sigma_px=1.0, local_mean_px=0.0)
 
 

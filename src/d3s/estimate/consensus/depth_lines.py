@@ -21,6 +21,9 @@ _SLOPE = 1.0
 _NOISE = 0.01
 _SIDE_PX = 128  # of the patch whose frequencies are summed
 _DEPTHS = 48
+# Share of the farthest depth up to which a line is fitted: 2 m for the prototype. Beyond, an error
+# of 0.1 px is more than 1 cm, and the line would serve errors that noise covers.
+_REACH = 0.8
 _ROUNDS = 100
 # Errors below 0.01 mm have the same weight: the weight of an error of 0 would be infinite.
 _SMALL_M = 1e-5
@@ -41,7 +44,8 @@ def line_from_optics(
     prefilter_px, local_mean_px
         Standard deviations of the Gaussians of the prefilter and of the mean that is taken away.
     """
-    depth_m = np.linspace(*default_depth_range_m(optics), _DEPTHS)
+    nearest_m, farthest_m = default_depth_range_m(optics)
+    depth_m = np.linspace(nearest_m, _REACH * farthest_m, _DEPTHS)
     frequency = np.fft.fftfreq(_SIDE_PX)
     across, square = (
         2 * np.pi * frequency,
@@ -65,6 +69,37 @@ def line_from_optics(
         ratios.append(-product / energy)
     a, b = least_absolute_lines(np.array([ratios]), depth_m, np.ones(_DEPTHS))
     return float(a[0]), float(b[0])
+
+
+@lru_cache(maxsize=16)
+def blur_slopes(optics: Optics, prefilter_px: float) -> tuple[FloatArray, FloatArray]:
+    """Inverse depths, increasing, and the slope of the views' difference over the Laplacian.
+
+    For a camera without baseline. The slope is alpha (kappa - 1/Z) for detail that is coarse
+    beside pixels and blur.
+
+    Parameters
+    ----------
+    optics
+        Optics of the camera.
+    prefilter_px
+        Standard deviation of the Gaussian of the prefilter.
+    """
+    vergence = 1 / np.array(default_depth_range_m(optics))[::-1]
+    vergence = np.linspace(0.5 * vergence[0], 1.2 * vergence[1], 2 * _DEPTHS)
+    frequency = np.fft.fftfreq(_SIDE_PX)
+    radius = np.hypot(frequency, frequency[:, np.newaxis])
+    bend = 2 * (2 - np.cos(2 * np.pi * frequency)[:, np.newaxis] - np.cos(2 * np.pi * frequency))
+    power = np.exp(-((prefilter_px * 2 * np.pi * radius) ** 2))
+    power = np.divide(power, radius ** (2 * _SLOPE), out=np.zeros_like(power), where=radius > 0)
+    slopes = []
+    for one_dpt in vergence:
+        left, right = (
+            disk_otf(radius, abs(optics.blur_radius_px(1 / one_dpt, camera))) for camera in (0, 1)
+        )
+        energy = np.sum(power * (bend * 0.5 * (left + right)) ** 2)
+        slopes.append(-0.5 * np.sum(power * bend * (left**2 - right**2)) / energy)
+    return vergence, np.array(slopes)
 
 
 def least_absolute_lines(
