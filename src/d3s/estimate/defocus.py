@@ -3,11 +3,12 @@
 A beam splitter gives both sensors the same view, so that the baseline is 0 and the depth equation
 (paper Eq. 10) has no gradient. Solved for 1/Z, it says that the views differ by
 alpha (kappa - 1/Z) times the Laplacian of their mean: a line through 0, whose slope is fitted over
-a window. For detail as fine as pixels and blur, the slope of the usual texture takes the place of
-this line (`depth_lines.blur_slopes`). The noise of the views is in their difference, and hardly in the Laplacian.
+a window. Detail as fine as pixels and blur changes the slope by what `depth_lines.blur_slopes`
+computes. Noise is in the difference of the views, and hardly in the Laplacian.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.estimate.candidates import default_depth_range_m
@@ -73,13 +74,12 @@ def estimate_defocus(left: Image, right: Image, rig: Rig, options: DefocusOption
         depth_m = 1.0 / vergence
         sigma_m = depth_m**2 * np.sqrt(variance)
         confidence = 1.0 / (1.0 + sigma_m / np.abs(depth_m) / options.half_sigma)
-    confidence = np.nan_to_num(confidence).astype(np.float32)
     flags = _flags(pair, depth_m, confidence, rig, options)
     keep, nan = flags == 0, np.float32(np.nan)
     return DepthMap(
         depth_m=np.where(keep, depth_m, nan).astype(np.float32),
         sigma_m=np.where(keep, sigma_m, nan).astype(np.float32),
-        confidence=confidence,
+        confidence=np.nan_to_num(confidence).astype(np.float32),
         flags=flags,
         rig=rig,
         method="defocus",
@@ -109,8 +109,12 @@ def _noise_weights(detail: FloatArray, sigma_px: float) -> tuple[FloatArray, Flo
 
 
 def _flags(
-    pair: CheckedPair, depth_m: FloatArray, confidence: Image, rig: Rig, options: DefocusOptions
-) -> np.ndarray:
+    pair: CheckedPair,
+    depth_m: FloatArray,
+    confidence: FloatArray,
+    rig: Rig,
+    options: DefocusOptions,
+) -> NDArray[np.uint16]:
     from scipy.ndimage import maximum_filter
 
     nearest_m, farthest_m = options.depth_range_m or default_depth_range_m(rig.optics)
