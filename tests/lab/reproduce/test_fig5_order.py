@@ -6,7 +6,7 @@ import pytest
 from d3s.lab.evaluate import SweepTable
 from d3s.lab.reproduce import fig5_order
 from d3s.lab.reproduce.fig5_accuracy import lines_of, make_accuracy
-from d3s.lab.reproduce.fig5_order import _tasks, make_order
+from d3s.lab.reproduce.fig5_order import _jobs, make_order
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import PRINTED_RANGE_M, TUNED, WHOLE
 
@@ -18,7 +18,7 @@ def context(tmp_path):
 
 def measured(context, names, **cells):
     """Rows of some methods on the pairs of a quick run that have these cells."""
-    jobs = [one.job for one in _tasks(context) if cells.items() <= one.job.items()]
+    jobs = [job for job in _jobs(context) if cells.items() <= job.items()]
     for job in jobs:
         job["methods"] = [one for one in job["methods"] if one["name"] in names]
     return SweepTable(row for job in jobs for row in fig5_order._measure(job)["rows"])

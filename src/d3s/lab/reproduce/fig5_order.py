@@ -136,7 +136,7 @@ def make_order(context: Context) -> Result:
 
 
 def _jobs(context: Context) -> list[Job]:
-    """Return one job for each simulated pair."""
+    """Return a job for each simulated pair."""
     quick = context.quick
     sweep = PlaneSweep(
         patterns=QUICK_TEXTURES if quick else TEXTURES,
@@ -145,7 +145,12 @@ def _jobs(context: Context) -> list[Job]:
         seed=context.seed,
         photos=context.photos,
     )
-    common = {"sweep": sweep.model_dump(mode="json"), "gain": 0.0, "focus_dpt": 0.1}
+    common = {
+        "work": "order",
+        "sweep": sweep.model_dump(mode="json"),
+        "gain": 0.0,
+        "focus_dpt": 0.1,
+    }
     windows = _QUICK_WINDOWS_PX if quick else _WINDOWS_PX
     sized = [
         _contender(name, window, labels)
@@ -163,7 +168,7 @@ def _jobs(context: Context) -> list[Job]:
             "experiment": "labels",
             "scene": "planes",
             "depth_m": z,
-            "contenders": [*sized, _contender("sift")],
+            "methods": [*sized, _contender("sift")],
         }
         for z in depths_m
     ]
@@ -173,7 +178,7 @@ def _jobs(context: Context) -> list[Job]:
             "scene": "planes",
             "depth_m": z,
             "gain": one,
-            "contenders": [_contender(name, _EQUAL_PX) for name in of_gain],
+            "methods": [_contender(name, _EQUAL_PX) for name in of_gain],
         }
         for one, z in product(_GAINS[::3] if quick else _GAINS, far_m)
     ]
@@ -184,15 +189,15 @@ def _jobs(context: Context) -> list[Job]:
             "depth_m": z,
             "focus_dpt": dpt,
             # Differential defocus divides by the difference.
-            "contenders": [_contender(n, _EQUAL_PX) for n in of_focus if dpt or n != "guo2017"],
+            "methods": [_contender(n, _EQUAL_PX) for n in of_focus if dpt or n != "guo2017"],
         }
         for scene, dpt, z in product(_SCENES, _FOCUS_DPT[::2] if quick else _FOCUS_DPT, all_m)
     ]
     return [
         {
             **common,
-            **{name: value for name, value in job.items() if name != "contenders"},
-            "methods": [one.as_table() for one in job["contenders"]],
+            **job,
+            "methods": [one.as_table() for one in job["methods"]],
             "number": number,
         }
         for number, job in enumerate(jobs)

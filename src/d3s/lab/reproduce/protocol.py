@@ -30,7 +30,8 @@ TUNED = Contender(
     method="consensus", options={"min_confidence": ACCURACY_THRESHOLD}, label="consensus, tuned"
 )
 """The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
-OTHERS = tuple(Contender(method=name) for name in methods() if name != "consensus")
+_NOT_OTHERS = ("consensus", "defocus")  # defocus alone is for a camera without a baseline
+OTHERS = tuple(Contender(method=name) for name in methods() if name not in _NOT_OTHERS)
 """All other methods, each with its own defaults."""
 WHOLE = tuple(
     Contender(method=name, options={"labels": "whole"}, label=f"{name}, whole labels")
