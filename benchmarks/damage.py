@@ -19,7 +19,7 @@ import numpy as np
 
 import d3s
 from d3s.camera.recording import Recording, RecordingWriter
-from d3s.camera.recording.recover import recover
+from d3s.camera.recording.conversion import recover
 from d3s.cli.info import info
 from d3s.errors import D3SError
 from d3s.files.depth_files import read_depth

@@ -269,7 +269,7 @@ def main() -> None:
         return
     rows, cols = (int(one) for one in arguments.shape.split("x"))
     rig = Rig.paper_prototype()
-    frames = twin_pairs(rig, shape=(rows, cols))
+    frames = list(twin_pairs(rig, shape=(rows, cols)))
     who = "Chromium" if arguments.browser else "a client"
     print(f"{rows} x {cols} px, twin at {RATE_HZ:g} Hz, one watcher: {who} with all panels")
     for name, options in (("default", {}), ("fast", FAST)):

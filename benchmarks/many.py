@@ -22,8 +22,10 @@ import numpy as np
 import d3s
 from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
 from d3s.batch.inputs import SourceFrame
+from d3s.batch.running import Workers, run
+from d3s.batch.table import Done
+from d3s.estimate.drift_watch import DriftSample
 from d3s.files import write_image
-from d3s.tasks import Cluster, Here, Processes, Task, Where, run
 from sheets import Sheet, show
 from timing import machine
 
@@ -58,7 +60,7 @@ class Times(NamedTuple):
     running: int  # number of these
 
 
-def times_of(frames: Any, formats: tuple[str, ...], where: Where) -> Times:
+def times_of(frames: Any, formats: tuple[str, ...], where: Workers) -> Times:
     """Times of a batch, whose results are removed."""
     ends: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +83,7 @@ def _bytes(folder: Path) -> int:
     return sum(
         path.stat().st_size
         for path in folder.rglob("*")
-        if path.is_file() and not path.name.startswith("manifest")
+        if path.is_file() and path.name not in ("frames.csv", "job.json")
     )
 
 
@@ -92,14 +94,13 @@ class Rate(NamedTuple):
     running: float
 
 
-PLACES: dict[str, tuple[tuple[str, ...], Where | None]] = {  # None for Dask on loopback
-    "one process of all threads, default": (DEFAULT, Here()),
-    "one process of all threads, npz": (("npz",), Here()),
-    "one process of one thread, npz": (("npz",), Processes(1)),
-    "2 processes of one thread, npz": (("npz",), Processes(2)),
+PLACES: dict[str, tuple[tuple[str, ...], int | None]] = {  # None for Dask on loopback
+    "one process of all threads, default": (DEFAULT, 1),
+    "one process of all threads, npz": (("npz",), 1),
+    "2 processes of one thread, npz": (("npz",), 2),
     "Dask on loopback, 2 workers, npz": (("npz",), None),
-    "2 processes, default": (DEFAULT, Processes(2)),
-    "2 processes, zarr": (("zarr",), Processes(2)),
+    "2 processes, default": (DEFAULT, 2),
+    "2 processes, zarr": (("zarr",), 2),
 }
 
 
@@ -114,7 +115,7 @@ def measured_here(name: str, pairs: Path, count: int) -> Rate:
         from loopback import loopback
 
         with tempfile.TemporaryDirectory() as scratch, loopback(Path(scratch), 2) as cluster:
-            times = times_of(frames, formats, Cluster(cluster.address))
+            times = times_of(frames, formats, cluster.address)
             whole_s = time.perf_counter() - started  # with the start of the cluster
             times = times._replace(whole_s=whole_s)
     return Rate(count / times.whole_s, times.running / times.running_s)
@@ -153,28 +154,29 @@ def costs(frames: Any) -> dict[str, tuple[float, float]]:
     return found
 
 
-def simulated_frame(plan: str, frame: Mapping[str, Any]) -> dict[str, Any]:
-    """Record of a frame that was neither read nor estimated: what the coordinator gets."""
+def simulated_frame(job: Any, folder: Path, overwrite: bool, given: Any) -> Done:
+    """Summary of a frame that was neither read nor estimated: what the coordinator gets."""
     figures = dict.fromkeys(("density", "nearest_m", "farthest_m", "median_sigma_m"), 0.5)
     times_s = dict.fromkeys(("read_s", "time_s", "write_s"), 0.01)
-    return {
+    return Done(
         **figures,
         **times_s,
-        "name": frame["name"],
-        "files": [f"{frame['name']}_depth.npz"],
-        "png_unit_m": None,
-        "left_out": {},
-        "remarks": [],
-        "warnings": [],
-        "drift": [[0.0] * 4, [0.1] * 4, 0.1],
-    }
+        name=given.frame.name,
+        folder=folder,
+        file_names=(f"{given.frame.name}_depth.npz",),
+        png_unit_m=None,
+        left_out={},
+        remarks=(),
+        warnings=(),
+        drift=DriftSample([0.0] * 4, [0.1] * 4, 0.1),
+    )
 
 
-TASKS, FRAMES, FILES = "tasks", "frames of a recording", "pairs of files"
+JOBS, FRAMES, FILES = "jobs", "frames of a recording", "pairs of files"
 
 
 def same(job: Any) -> Any:
-    """Answer of a simulated task."""
+    """Answer of a simulated job."""
     return job
 
 
@@ -197,7 +199,7 @@ def coordinator(kind: str, count: int) -> dict[str, float]:
 
 
 def coordinate(kind: str, count: int) -> dict[str, float]:
-    """Hand out simulated tasks, or simulated frames with their manifest, and measure.
+    """Hand out simulated jobs, or simulated frames with their table, and measure.
 
     Pairs of files are found first, in a folder of empty ones.
     """
@@ -210,9 +212,8 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
                 for side in ("left", "right"):
                     Path(folder, f"{number:06}_{side}.png").touch()
         started, cpu = time.perf_counter(), time.process_time()
-        if kind == TASKS:
-            tasks = (Task(str(number), many.same, {"number": number}) for number in range(count))
-            done = sum(1 for _ in run(tasks, Processes(2)))
+        if kind == JOBS:
+            done = sum(1 for _ in run(many.same, range(count), 2))
         else:
             night = Path("/no/night.mcap")
             frames: Any = (
@@ -229,7 +230,7 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
             "memory_mb": peak_megabytes(),
         }
     if done != count:
-        raise SystemExit(f"{done} of {count} simulated tasks came back.")
+        raise SystemExit(f"{done} of {count} simulated jobs came back.")
     return found
 
 
@@ -265,7 +266,7 @@ def measured_rates(count: int, pairs: Path) -> dict[str, Rate]:
     if not any(pairs.iterdir()):
         make_pairs(pairs, count)
     warm = find_inputs([pairs]).frames[:2]
-    times_of(warm, DEFAULT, Processes(1))  # loops are compiled before
+    times_of(warm, DEFAULT, 1)  # loops are compiled before
     return {name: rate_at(name, pairs, count) for name in PLACES}
 
 
@@ -274,7 +275,7 @@ def measured_growth(simulated: int) -> Sheet:
     return growth_sheet(
         {
             f"{size:,} {kind}": coordinator(kind, size)
-            for kind in (TASKS, FRAMES, FILES)
+            for kind in (JOBS, FRAMES, FILES)
             for size in (simulated // 10, simulated)
         }
     )

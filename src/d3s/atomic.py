@@ -52,14 +52,33 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
             _check_replaceable(target)
             if _holds(target, content):
                 return
+    except (OSError, ValueError) as error:
+        raise _refusal(path, error) from error
+    with replacing(path, overwrite=overwrite) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a file to write, which gets its name when the block has ended without an error."""
+    try:
+        target = Path(os.path.realpath(path))
+        _clear_leftovers(target.parent)
+        if os.path.lexists(target):
+            _check_replaceable(target)
             if not overwrite:
                 raise _would_replace(path)
-        _write_beside(target, content, overwrite)
+        with _temporary(target.parent) as temporary:
+            with temporary.open("r+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            _move(temporary, target, overwrite)
     except FileExistsError as error:  # made by another process in the meantime
         raise _would_replace(path) from error
-    except OutputError:
-        raise
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise _refusal(path, error) from error
 
 
@@ -103,17 +122,6 @@ def _check_replaceable(target: Path) -> None:
 
 def _holds(target: Path, content: bytes) -> bool:
     return target.stat().st_size == len(content) and target.read_bytes() == content
-
-
-def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
-    with _temporary(target.parent) as temporary:
-        with temporary.open("r+b") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        _move(temporary, target, overwrite)
 
 
 @contextmanager

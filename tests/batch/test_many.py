@@ -1,6 +1,7 @@
-"""Many frames: the same bytes at every place, resumed after any end, and told in a manifest."""
+"""Many frames: the same bytes at every place, resumed after any end, and told in a table."""
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import poison_frames
 from d3s import DepthMap
 from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
 from d3s.batch.calibrations import calibrate_folders
-from d3s.batch.manifest import LINES, TABLE, lines_of
+from d3s.batch.table import JOB, TABLE
 from d3s.batch.zarr_store import DepthStore
 from d3s.errors import InputError, OutputError
 from d3s.files import read_image, write_image
@@ -19,7 +20,7 @@ from pairs import RIG, views, write_views
 
 QUICK = DepthJob(rig=RIG, method="bm", formats=("npz", "png", "preview"))
 NPZ = replace(QUICK, formats=("npz",))
-MANIFEST = {LINES, TABLE}
+TOLD = {TABLE, JOB}
 FLAT = np.full((93, 220), 0.5, np.float32)
 
 
@@ -34,12 +35,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in MANIFEST
+        if path.is_file() and path.name not in TOLD
     }
 
 
-def lines(folder: Path) -> list[dict]:
-    return [one for one in lines_of(folder / LINES) if one["type"] == "frame"]
+def rows(folder: Path) -> list[dict]:
+    return list(csv.DictReader((folder / TABLE).read_text().splitlines()))
 
 
 def test_processes_write_the_same_bytes(tmp_path):
@@ -61,26 +62,21 @@ def test_processes_write_the_same_bytes(tmp_path):
     assert len(here) == 6 * 4 + 1 + 6 * 6 + 6  # files; the group, its chunks and its arrays
 
 
-def test_manifest_has_figures_and_all_that_decides_them(tmp_path):
+def test_table_has_figures_and_beside_it_is_all_that_decides_them(tmp_path):
     given = frames(tmp_path / "in", 2)
     (tmp_path / "in/001_left.png").write_bytes(b"no image")
     batch = estimate_files(given, NPZ, tmp_path / "out")
-    assert batch.manifest == tmp_path / "out" / LINES
-    run, *_ = lines_of(batch.manifest)
-    assert run["place"] == "this process"
-    assert DepthJob.from_json(run["settings"]) == replace(NPZ, options=batch_options(run))
-    assert set(run["versions"]) >= {"d3s", "numpy"}
-    assert len(run["digest"]) == 64
-    good, bad = lines(tmp_path / "out")
+    assert batch.table == tmp_path / "out" / TABLE
+    settings = json.loads((tmp_path / "out" / JOB).read_text())
+    assert settings["method"] == "bm"
+    assert settings["rig"]["name"] == RIG.name
+    good, bad = rows(tmp_path / "out")
     assert good["outcome"] == "done"
-    assert good["density"] == batch.done[0].density
-    assert good["files"] == ["000_depth.npz"]
-    assert good["inputs"] == [str(path) for path in given[0].files]
+    assert float(good["density"]) == batch.done[0].density
+    assert good["files"] == "000_depth.npz"
+    assert good["inputs"] == "; ".join(str(path) for path in given[0].files)
     assert bad["outcome"] == "refused"
     assert bad["reason"] == batch.refused[0].reason
-    rows = list(csv.DictReader((tmp_path / "out" / TABLE).read_text().splitlines()))
-    assert [row["outcome"] for row in rows] == ["done", "refused"]
-    assert float(rows[0]["density"]) == batch.done[0].density
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -107,31 +103,24 @@ def test_frames_without_a_depth_are_told_and_the_table_is_in_order(tmp_path):
     assert np.isnan(empty.nearest_m)
 
 
-def batch_options(run):
-    return DepthJob.from_json(run["settings"]).options
-
-
 def test_work_goes_on_and_figures_stay(tmp_path):
     given, out = frames(tmp_path / "in", 4), tmp_path / "out"
     whole = estimate_files(given, QUICK, out)
     before = contents(out)
     (out / "002_depth.png").unlink()
-    with (out / LINES).open("a") as file:
-        file.write('{"type": "frame", "frame": "00')  # torn by a kill
+    with (out / TABLE).open("a") as file:
+        file.write("002,done,0.")  # torn by a kill
     again = estimate_files(given, QUICK, out, skip_done=True)
     assert [one.name for one in again.done] == ["002"]
     assert again.skipped == ("000", "001", "003")
     assert contents(out) == before
-    rows = list(csv.DictReader((out / TABLE).read_text().splitlines()))
-    assert sorted(row["frame"] for row in rows) == [f"{i:03}" for i in range(4)]
-    densities = {row["frame"]: float(row["density"]) for row in rows}
+    densities = {row["frame"]: float(row["density"]) for row in rows(out)}
     assert densities == {one.name: one.density for one in whole.done}
-    # A frame that is whole but in no manifest has its figures by its file.
-    (out / LINES).unlink()
+    # A frame that is whole but in no table has its figures by its file.
+    (out / TABLE).unlink()
     assert not estimate_files(given, QUICK, out, skip_done=True).done
-    told = lines(out)
-    assert {one["outcome"] for one in told} == {"found"}
-    assert {one["frame"]: one["density"] for one in told} == densities
+    assert {one["outcome"] for one in rows(out)} == {"found"}
+    assert {one["frame"]: float(one["density"]) for one in rows(out)} == densities
 
 
 def test_only_the_same_work_goes_on(tmp_path):
@@ -152,10 +141,10 @@ def test_a_frame_that_a_format_cannot_hold_is_not_done_again(tmp_path):
     assert estimate_files(given, job, tmp_path / "out", skip_done=True).skipped == ("000", "001")
 
 
-def test_a_file_that_is_no_manifest_stays(tmp_path):
+def test_a_file_that_is_no_table_stays(tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / LINES).write_text("mine\n")
-    with pytest.raises(InputError, match=r"manifest.jsonl is no manifest of d3s"):
+    (tmp_path / "out" / TABLE).write_text("mine\n")
+    with pytest.raises(InputError, match=r"frames.csv is no table of d3s"):
         estimate_files(frames(tmp_path / "in", 2), NPZ, tmp_path / "out")
 
 
@@ -179,11 +168,13 @@ def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
     reasons = {Path(one.name).name: one.reason for one in batch.refused}
     assert sorted(refused) == sorted(batch.refused)
     assert reasons.pop("cut_left.png").startswith(str(cut))
-    assert reasons == {"leaves_left.png": "ended its worker with code 3, 3 times."}
-    told = {one["frame"]: one["outcome"] for one in lines(tmp_path / "out")}
-    assert told["leaves"] == "died"
+    assert reasons == {
+        "leaves_left.png": "its worker process died, 3 times, as when memory runs out."
+    }
+    told = {one["frame"]: one["outcome"] for one in rows(tmp_path / "out")}
+    assert told["leaves"] == "refused"
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {f"{i:03}_depth.npz" for i in range(6)} | MANIFEST
+    assert names == {f"{i:03}_depth.npz" for i in range(6)} | TOLD
 
 
 def test_no_room_ends_the_work_of_all_processes(tmp_path):

@@ -1,5 +1,6 @@
 """Depth of many frames while workers, the client and the scheduler are killed; and on a cluster."""
 
+import csv
 import os
 import random
 import shutil
@@ -13,8 +14,6 @@ import pytest
 
 import poison_frames
 from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
-from d3s.batch.manifest import lines_of
-from d3s.tasks import Cluster, Processes
 from killable import KillableCli
 from killers import Killer, kill_a_process
 from loopback import kill_a_worker, loopback
@@ -26,7 +25,8 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc"),
 ]
 JOB = DepthJob(rig=RIG, method="bm", formats=("npz", "png"))
-MANIFEST = ("manifest.jsonl", "manifest.csv")
+TABLE = "frames.csv"
+TOLD = (TABLE, "job.json")
 
 
 def frames(folder: Path, count: int):
@@ -40,7 +40,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name not in MANIFEST
+        if path.is_file() and path.name not in TOLD
     }
 
 
@@ -54,11 +54,9 @@ def test_a_cluster_writes_the_same_bytes(tmp_path, cluster):
     given = frames(tmp_path / "in", 5)
     job = replace(JOB, formats=("npz", "zarr"))
     estimate_files(given, job, tmp_path / "here")
-    batch = estimate_files(given, job, tmp_path / "cluster", workers=Cluster(cluster.address))
+    batch = estimate_files(given, job, tmp_path / "cluster", workers=cluster.address)
     assert len(batch.done) == 5
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
-    told = next(lines_of(tmp_path / "cluster/manifest.jsonl"))
-    assert told["place"] == f"Dask cluster at {cluster.address}"
 
 
 def messy(folder: Path, count: int):
@@ -74,16 +72,16 @@ def messy(folder: Path, count: int):
 @pytest.mark.parametrize("place", ["processes", "cluster"])
 def test_workers_killed_again_and_again(tmp_path, monkeypatch, place):
     """All good frames are done, with equal bytes; the bad ones are named with their reasons."""
-    given = messy(tmp_path / "in", int(os.environ.get("D3S_TEST_FRAMES", "150")))
+    given = messy(tmp_path / "in", int(os.environ.get("D3S_TEST_FRAMES", "300")))
     good = [one for one in given if one.name[0] == "0"]
     estimate_files(good, JOB, tmp_path / "whole", workers=2)
     monkeypatch.setattr(depth_files, "make_frame", poison_frames.make_frame)
     with ExitStack() as stack:
-        where, every_s = Processes(2), 3
+        where, every_s = 2, 2
         kill = kill_a_process
         if place == "cluster":
             own = stack.enter_context(loopback(tmp_path / "in", 2, "--memory-limit", "4GB"))
-            where, kill = Cluster(own.address), lambda number: kill_a_worker(own, number)
+            where, kill = own.address, lambda number: kill_a_worker(own, number)
             every_s = 5  # workers take seconds to start: no frame should die with all its workers
         killer = Killer(kill, float(os.environ.get("D3S_TEST_KILL_S", every_s)))
         stack.callback(killer.end)
@@ -134,5 +132,5 @@ def test_client_killed_again_and_again(tmp_path, cluster, place):
     assert amid > kills // 4  # not before the first frame, nor after the last
     time.sleep(2)  # a worker of the cluster may still end the task of a client that was killed
     assert contents(out) == whole
-    told = [one for one in lines_of(out / "manifest.jsonl") if one["type"] == "frame"]
+    told = csv.DictReader((out / TABLE).read_text().splitlines())
     assert {one["frame"] for one in told} == {one.name for one in given}

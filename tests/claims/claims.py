@@ -263,7 +263,7 @@ FRAMES = [
 ]
 PAPER = [
     about("errata", "errata of the paper, each with its test",
-          18, "", camera.errata_with_a_test, 0.0),
+          21, "", camera.errata_with_a_test, 0.0),
     at_least("reproduced", "figures and tables of the paper that `d3s reproduce --quick` makes",
              11, "", lambda: camera.reproduced()[0], **SLOW),
     about("reproduced-agree", "values of the paper that these confirm",

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from d3s.batch import running
 from d3s.cli import app
 from d3s.lab.evaluate import PlaneSweep, Program, SceneSweep
-from d3s.tasks import Task
 
 TINY = Program(
     planes=PlaneSweep(depths_m=(0.6, 0.95), patterns=("brick",), shape=(93, 220)),
@@ -62,15 +62,15 @@ def test_json_for_programs():
 
 
 def test_stopped_and_gone_on_with(monkeypatch):
-    real, calls = Task.run, []
+    real, calls = running._attempt, []
 
-    def stopped(task):
-        calls.append(task)
+    def stopped(*job):
+        calls.append(job)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return real(task)
+        return real(*job)
 
-    monkeypatch.setattr(Task, "run", stopped)
+    monkeypatch.setattr(running, "_attempt", stopped)
     first = run(*HERE, "-o", "out")
     assert first.exit_code == 130
     assert "The same command goes on from here: 1 finished trials are kept in" in first.stderr

@@ -131,7 +131,7 @@ def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
     result = run(folder, *QUICK, "--output", out)
     assert result.exit_code == 4
     names = sorted(path.name for path in out.iterdir())
-    assert names == ["a_depth.npz", "manifest.csv", "manifest.jsonl"]
+    assert names == ["a_depth.npz", "frames.csv", "job.json"]
     assert "b_left.png: does not begin like an image" in words(result)
     assert "c_left.png: there is no right view of this name" in words(result)
     assert (
@@ -272,10 +272,10 @@ def test_frames_are_shared_among_workers(tmp_path, out):
     folder = folder_of_pairs(tmp_path, 3)
     result = run(folder, *QUICK, "--output", out, "--workers", "2")
     assert result.exit_code == 0, result.output
-    assert f"Figures of all frames: {out}/manifest.csv" in result.stdout.replace("\n", "")
+    assert f"Figures of all frames: {out}/frames.csv" in result.stdout.replace("\n", "")
     one = run(folder, *QUICK, "--output", tmp_path / "one", "--workers", "1", "--json")
     told = json.loads(one.stdout)
-    assert told["manifest"] == str(tmp_path / "one/manifest.jsonl")
+    assert told["table"] == str(tmp_path / "one/frames.csv")
     for i in range(3):
         name = f"{i}_depth.npz"
         assert (out / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
@@ -303,16 +303,16 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, out, monkeypatch):
 def test_an_unexpected_error_of_one_frame_stops_no_other(tmp_path, out, monkeypatch):
     real = FrameMaker.make
 
-    def broken(self, frame, read):
-        if frame["name"] == "1":
+    def broken(self, given, read):
+        if given.frame.name == "1":
             raise ZeroDivisionError("of everything")
-        return real(self, frame, read)
+        return real(self, given, read)
 
     monkeypatch.setattr(FrameMaker, "make", broken)
     result = run(folder_of_pairs(tmp_path, 3), *QUICK, "--output", out, "--workers", "1")
     assert result.exit_code == 4
     assert "an error that d3s did not expect: ZeroDivisionError: of everything" in result.stderr
-    assert "in broken" in (out / "manifest.jsonl").read_text()
+    assert "in broken" in (out / "frames.csv").read_text()
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path):

@@ -14,9 +14,9 @@ FRAMES = 8
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Results in a folder; the manifest has times, and is another one after each run."""
+    """Results in a folder; the table has times, and is another one after each run."""
     paths = folder.iterdir() if folder.exists() else ()
-    return {path.name: path.read_bytes() for path in paths if path.stem != "manifest"}
+    return {path.name: path.read_bytes() for path in paths if path.name != "frames.csv"}
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`d3s live` and `d3s view` as a person runs them."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -9,12 +10,16 @@ import sys
 from pathlib import Path
 
 import aiohttp
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import d3s
 from d3s.camera import live as needs
+from d3s.camera.live.channel import unpacked
 from d3s.cli import app
+from d3s.registry import tables
+from fake_camera import FakeScript, opener
 from live_pages import RIG, views
 
 SOURCE = Path(d3s.__file__).parents[1]
@@ -35,7 +40,7 @@ def test_live_serves_records_and_ends_by_a_signal(tmp_path):
     )
     try:
         address = re.fullmatch(r"Open (http://127\.0\.0\.1:\d+/\S+/)\n", process.stdout.readline())
-        assert asyncio.run(_first_message(address[1])) == "hello"
+        assert asyncio.run(_messages(address[1])) == ["hello", "frame"]
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=60)
     finally:
@@ -51,13 +56,35 @@ def test_live_serves_records_and_ends_by_a_signal(tmp_path):
         assert not found.is_cut
 
 
-async def _first_message(address):
+async def _messages(address):
+    """First message of a page, and that with its first frame."""
     origin = "/".join(address.split("/")[:3])
+    panels = [{"kind": "depth", "width": 64}]
     async with (
         aiohttp.ClientSession() as session,
         session.ws_connect(f"{address}live/socket", origin=origin) as socket,
     ):
-        return (await socket.receive_json(timeout=30))["is"]
+        found = [(await socket.receive_json(timeout=30))["is"]]
+        await socket.send_json({"ask": "frame", "panels": panels})
+        while (message := await socket.receive(timeout=120)).type is aiohttp.WSMsgType.TEXT:
+            assert json.loads(message.data)["is"] == "state"
+        return [*found, unpacked(message.data)[0]["is"]]
+
+
+def test_a_rig_that_cannot_split_the_frames_ends_live_before_the_page(monkeypatch):
+    script = FakeScript(rate_hz=100.0)
+    monkeypatch.setitem(tables("sources"), "fake", opener(script))
+    result = run("live", "fake:", "--rig", "paper", "--no-browser")
+    assert result.exit_code == 1, result.output
+    assert "has no calibration, so it cannot split raw frames" in result.stderr
+    assert "Open" not in result.stdout
+
+
+def test_live_that_computed_nothing_fails(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((20, 40), np.float32))
+    result = run("live", tmp_path, "--rig", "paper", "--no-browser", "--seconds", "0.5")
+    assert result.exit_code == 1, result.output
+    assert "no depth was computed: the rig" in result.stderr
 
 
 def test_view_of_a_saved_depth_map(tmp_path):
@@ -89,6 +116,5 @@ def test_wrong_words_are_refused(tmp_path, monkeypatch, words, code, said):
 
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(needs.importlib.util, "find_spec", lambda _: None)
-    for check, extra in ((needs.check_server, "[live]"), (needs.check_points, "[points]")):
-        with pytest.raises(d3s.errors.InputError, match=re.escape(extra)):
-            check()
+    with pytest.raises(d3s.errors.InputError, match=re.escape("[live]")):
+        needs.check_server()

@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 import d3s
 from d3s.camera.recording import Recording, RecordingWriter
 from d3s.cli import app
+from d3s.registry import tables
+from fake_camera import FakeFault, FakeScript, opener
 
-SCRIPT = "schema_version = 1\nrate_hz = 100.0\n[[faults]]\nkind = 'drop'\nat = 3\ncount = 2\n"
+SCRIPT = FakeScript(rate_hz=100.0, faults=(FakeFault("drop", at=3, count=2),))
 RIG = d3s.Rig.paper_prototype()
 SHAPE = (100, 140)
 
@@ -38,19 +40,21 @@ def recording(tmp_path_factory):
     return path
 
 
-def test_record_says_what_was_lost(tmp_path):
-    (tmp_path / "script.toml").write_text(SCRIPT)
+def test_record_says_what_was_lost(tmp_path, monkeypatch):
+    monkeypatch.setitem(tables("sources"), "fake", opener(SCRIPT))
     path = tmp_path / "a.mcap"
-    done = run("record", f"fake:{tmp_path / 'script.toml'}", "-o", path, "--frames", 6)
+    done = run("record", "fake:", "-o", path, "--frames", 6)
     assert done.exit_code == 0, done.output
     assert "6 frames; 2 lost by the camera, 0 dropped by the recorder." in done.stdout
     with Recording(path) as found:
         assert sum(one.lost_before for one in found) == 2
-    again = run("record", f"fake:{tmp_path / 'script.toml'}", "-o", path, "--frames", 2)
+    done = run("record", "fake:", "-o", tmp_path / "b.mcap", "--frames", 2, "--rig", "paper")
+    assert "Note: the rig does not fit the frames: the rig 'paper prototype' has no" in done.stderr
+    again = run("record", "fake:", "-o", path, "--frames", 2)
     assert again.exit_code == 3
     assert "exists" in again.stderr
     done = run(
-        *("record", f"fake:{tmp_path / 'script.toml'}", "-o", path, "--seconds", 0.2),
+        *("record", "fake:", "-o", path, "--seconds", 0.2),
         *("--force", "--json"),
     )
     values = json.loads(done.stdout)
@@ -59,7 +63,6 @@ def test_record_says_what_was_lost(tmp_path):
 
 
 def test_record_ends_with_control_c(tmp_path):
-    (tmp_path / "script.toml").write_text(SCRIPT)
     path = tmp_path / "a.mcap"
     # A shell lets programs in its background ignore Ctrl-C, and their children inherit it.
     program = (
@@ -67,7 +70,7 @@ def test_record_ends_with_control_c(tmp_path):
         "from d3s.cli import main; main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "record", f"fake:{tmp_path / 'script.toml'}", "-o", path],
+        [sys.executable, "-c", program, "record", "twin:60x100", "-o", path],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -116,7 +119,7 @@ def test_recover(tmp_path, recording):
     (tmp_path / "cut.mcap").write_bytes(content[: int(0.7 * len(content))])
     done = run("recover", tmp_path / "cut.mcap")
     assert done.exit_code == 0, done.output
-    assert "1 frames, 3 messages. The file was cut; 0 damaged" in done.stdout
+    assert "1 frames, 5 messages. The file was cut; 0 damaged" in done.stdout
     with Recording(tmp_path / "cut_recovered.mcap") as found:
         assert not found.is_cut
         assert found.rig() == RIG

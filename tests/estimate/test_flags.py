@@ -20,6 +20,7 @@ def test_bits_never_change():
         "LARGE_SIGMA": 512,
         "CARRIED": 1024,
         "FILLED": 2048,
+        "ENCLOSED": 4096,
     }
 
 

@@ -20,6 +20,6 @@ def good(kind) -> bytes:
 @pytest.fixture(autouse=True)
 def _with_their_packages(request):
     """Tests named after OpenEXR or MCAP are left out where only the core is installed."""
-    for word, package in (("exr", "OpenEXR"), ("mcap", "mcap_ros2")):
+    for word, package in (("exr", "OpenEXR"), ("mcap", "rosbags")):
         if word in request.node.name:
             pytest.importorskip(package)

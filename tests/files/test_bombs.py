@@ -130,8 +130,7 @@ def test_png_that_inflates_to_more_than_it_declares(tmp_path):
     path = tmp_path / "a.png"
     path.write_bytes(content[: at - 4] + chunk + b"\0\0\0\0IEND\xaeB`\x82")
     tracemalloc.start()
-    with pytest.raises(InputError, match="holds more PNG pixels than its header says"):
-        read_image(path)
+    assert read_image(path).shape == (4, 4)
     assert tracemalloc.get_traced_memory()[1] < 5e6
     tracemalloc.stop()
 

@@ -16,6 +16,7 @@ COLOUR = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
 IMAGE = DepthImage(
     depth_m=DEPTH,
     sigma_m=0.01 * DEPTH,
+    baseline_m=0.04,
     confidence=np.full_like(DEPTH, 0.9),
     colour=COLOUR,
     focal_length_px=100.0,
@@ -57,14 +58,14 @@ def test_camera_info_is_of_a_rectified_view():
 
 @pytest.fixture
 def recording(tmp_path):
-    pytest.importorskip("mcap_ros2")
+    pytest.importorskip("rosbags")
     path = tmp_path / "depth.mcap"
     far = DepthImage(depth_m=np.full((2, 3), 70, np.float32), focal_length_px=100.0)
     write_recording(path, [(10.0, IMAGE), (10.5, far)], frame_id="eye")
     return path
 
 
-TOPICS = {"camera_info", "image", "image_raw", "sigma", "points"}
+TOPICS = {"camera_info", "image", "image_raw", "sigma", "points", "disparity"}
 
 
 def test_recording_is_read_by_rosbags(recording):
@@ -86,8 +87,16 @@ def test_recording_is_read_by_rosbags(recording):
     np.testing.assert_array_equal(info.k, [100, 0, 1, 0, 100, 0.5, 0, 0, 1])
     cloud = found["points"][0][1]
     assert [one.name for one in cloud.fields] == ["x", "y", "z", "sigma", "confidence", "rgb"]
-    z = cloud.data.view("<f4").reshape(4, 6)[:, 2]
-    np.testing.assert_array_equal(z, DEPTH[np.isfinite(DEPTH)])
+    assert (cloud.height, cloud.width, cloud.is_dense) == (2, 3, False)  # organised
+    places = cloud.data.view("<f4").reshape(2, 3, 6)
+    np.testing.assert_array_equal(places[..., 2], DEPTH)
+    np.testing.assert_allclose(places[1, 0, :2], [-0.04, 0.02])
+    disparity = found["disparity"][0][1]
+    assert disparity.header == image.header
+    assert (disparity.f, disparity.t) == (100, pytest.approx(0.04))
+    values = disparity.image.data.view("<f4").reshape(2, 3)
+    np.testing.assert_allclose(values[0, :2], [4, 2])
+    assert values[0, 2] < disparity.min_disparity == 1
 
 
 def test_recording_is_read_by_the_reader_of_foxglove(recording):
@@ -110,7 +119,7 @@ def test_recording_is_read_by_the_reader_of_foxglove(recording):
 
 
 def test_depth_map_is_saved_as_a_recording(tmp_path):
-    pytest.importorskip("mcap_ros2")
+    pytest.importorskip("rosbags")
     rig = d3s.Rig.paper_prototype()
     pair = d3s.simulate(d3s.Plane(depth_m=1.0), rig, noise=0.01, shape=(60, 120))
     found = d3s.estimate(pair.left, pair.right, rig, method="bm")

@@ -121,6 +121,18 @@ def test_exif_orientation_is_followed_and_remarked(tmp_path):
         load_pair(*paths)
 
 
+def test_loss_is_remarked_once_and_its_blocks_are_no_colour_sensor(tmp_path):
+    rows, cols = np.mgrid[:260, :440]
+    wall = np.uint8(60 + 0.2 * cols + 0.1 * rows)
+    paths = tmp_path / "left.jpg", tmp_path / "right.jpg"
+    for path in paths:
+        cv2.imwrite(str(path), wall, [cv2.IMWRITE_JPEG_QUALITY, 10])
+    pair = load_pair(*paths)
+    (remark,) = pair.remarks
+    assert "left.jpg is compressed with loss" in remark
+    assert pair.warnings == ()
+
+
 def test_wrong_paths_are_named(tmp_path, files):
     with pytest.raises(InputError, match=r"none\.png: there is no such file"):
         load_pair(files[0], tmp_path / "none.png")

@@ -75,6 +75,12 @@ class Tab:
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
             )
 
+    async def drag(self, x: float, y: float, by: float) -> None:
+        for kind, at in (("mousePressed", x), ("mouseMoved", x + by), ("mouseReleased", x + by)):
+            await self.call(
+                "Input.dispatchMouseEvent", type=kind, x=at, y=y, button="left", clickCount=1
+            )
+
     async def key(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):
             await self.call("Input.dispatchKeyEvent", type=kind, key=key)
@@ -98,6 +104,7 @@ async def tab(*options: str):
                 "--headless=new",
                 "--no-sandbox",
                 "--disable-gpu",
+                "--enable-unsafe-swiftshader",  # WebGL without a graphics card
                 "--disable-dev-shm-usage",
                 "--hide-scrollbars",
                 "--remote-debugging-port=0",

@@ -37,7 +37,7 @@ def kill_a_process(number: int) -> int:
         text=True,
         check=False,
     )
-    own = [line.split()[0] for line in told.stdout.splitlines() if "d3s.tasks.worker" in line]
+    own = [line.split()[0] for line in told.stdout.splitlines() if "multiprocessing.spawn" in line]
     if own:
         os.kill(int(own[number % len(own)]), signal.SIGKILL)
     return bool(own)

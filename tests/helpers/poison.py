@@ -53,3 +53,15 @@ def print_and_answer(_: object) -> str:
 
 def first_and_job(first: str, job: str) -> str:
     return f"{first} {job}"
+
+
+def call(job: tuple) -> object:
+    """Call the function of a job."""
+    work, argument = job
+    return work(argument)
+
+
+def by_name(job: list) -> object:
+    """Call another of these functions."""
+    name, argument = job
+    return globals()[name](argument)

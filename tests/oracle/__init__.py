@@ -25,6 +25,7 @@ from d3s.estimate.joint.kernels import (
     filters,
     grids,
     paths,
+    periods,
     surfaces,
     windows,
 )
@@ -50,6 +51,7 @@ MODULES: dict[ModuleType, ModuleType] = {
     filters: search,
     costs: search,
     paths: search,
+    periods: search,
     grids: refine,
     cells: refine,
     windows: refine,

@@ -75,7 +75,8 @@ def depth_planes(
     out[~(correlation >= parameters.min_correlation)] |= np.uint16(Flag.LOW_TEXTURE)
     out[~((depth >= near) & (depth <= far))] |= np.uint16(Flag.OUT_OF_RANGE)
     out[~(confidence >= parameters.min_confidence)] |= np.uint16(Flag.LOW_CONFIDENCE)
-    keep = (out & ~np.uint16(Flag.CARRIED)) == 0
+    confidence[(out & np.uint16(Flag.ENCLOSED)) != 0] *= parameters.enclosed_confidence
+    keep = (out & ~np.uint16(parameters.remarks)) == 0
     depth, sigma = np.where(keep, depth, np.nan), np.where(keep, sigma, np.nan)
     return DepthPlanes(depth, sigma, confidence, out)
 

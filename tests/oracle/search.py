@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from d3s.estimate.joint.kernels.periods import Limits, Periods
 from d3s.estimate.joint.types import (
     CENSUS_WEIGHT,
     COST_FACTOR,
@@ -127,6 +128,52 @@ def aligned_costs(
     return sums, counts
 
 
+def find_periods(
+    views: tuple[Array, Array],
+    ends: tuple[int, int, int, int],
+    sizes: tuple[int, int],
+    limits: Limits,
+) -> Periods:
+    """Return where the left view repeats along its rows, or matches out of the range.
+
+    A block repeats where the correlation of its window with the view itself has its highest peak
+    after a dip, of equal ones the first.
+    """
+    rows, cols = views[0].shape
+    reach, side = sizes
+    sums = [_sums_3x3(view) for view in views]
+    shape = -(-rows // side), -(-cols // side)
+    out = Periods(*(np.zeros(shape) for _ in range(3)))
+    for place in np.ndindex(shape):
+        down, across = (
+            np.arange(max(k * side - side // 2, 1), min((k + 1) * side + side // 2, size - 1), 4)
+            for k, size in zip(place, (rows, cols), strict=True)
+        )
+        if not (down.size and across.size):
+            continue
+
+        def likeness(view: Array, shift: int, down: Array = down, across: Array = across) -> float:
+            there = across - shift
+            if there[0] < 1 or there[-1] >= cols - 1:
+                return np.nan
+            return _correlation(sums[0][np.ix_(down, across)], view[np.ix_(down, there)])
+
+        pair = np.array([likeness(sums[1], shift) for shift in range(ends[0], ends[3] + 1)])
+        is_inside = np.arange(ends[0], ends[3] + 1) >= ends[1]
+        is_inside &= np.arange(ends[0], ends[3] + 1) <= ends[2]
+        inside, outside = (np.nanmax(np.append(pair[part], 0)) for part in (is_inside, ~is_inside))
+        if outside >= limits.outside and outside - inside >= limits.lead:
+            out.lead[place] = outside - inside
+        least = min(limits.surely, limits.share * inside) if inside else limits.surely
+        least = max(least, limits.least)
+        peaks = []
+        for sign in (1, -1):
+            curve = np.array([likeness(sums[0], sign * k) for k in range(reach + 1)])
+            peaks.append(_highest(_peaks(curve[np.isfinite(curve)], least, limits.dip)))
+        out.period[place], out.likeness[place] = _highest(sorted(peaks))
+    return out
+
+
 def right_view_steps(paths: PathResult, first_shift: int) -> Steps:
     """Return the step that the right view chooses for each pixel's match (left-right check).
 
@@ -150,6 +197,43 @@ def _window_sums(image: Array, half: int) -> Array:
         wide = np.pad(image, [(half, half) if i == axis else (0, 0) for i in (0, 1)])
         image = sliding_window_view(wide, 2 * half + 1, axis=axis).sum(axis=-1)
     return image
+
+
+def _sums_3x3(view: Array) -> Array:
+    """Return the sums over 3 x 3 pixels; 0 at the edges."""
+    wide = np.pad(np.asarray(view, dtype=np.float64), 1)
+    sums = np.zeros(view.shape)
+    sums[1:-1, 1:-1] = sliding_window_view(wide, (3, 3)).sum(axis=(2, 3))[1:-1, 1:-1]
+    return sums
+
+
+def _correlation(one: Array, other: Array) -> float:
+    """Return the correlation of two windows; 0 of one that is flat but for rounding."""
+    norm = one.var() * other.var()
+    is_flat = one.var() <= 1e-5 * np.mean(one**2)
+    return 0.0 if is_flat or norm <= 0 else float(np.mean((one - one.mean()) * other) / norm**0.5)
+
+
+def _highest(peaks: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the first peak (distance, height) than which no later one is higher by 0.02."""
+    best = 0.0, 0.0
+    for peak in peaks:
+        best = peak if peak[1] > best[1] + 0.02 else best
+    return best
+
+
+def _peaks(curve: Array, least: float, dip: float) -> list[tuple[float, float]]:
+    """Return distance and height of the peaks of at least a height, after a dip."""
+    found = []
+    for k in range(1, curve.size - 1):
+        before, here, after = curve[k - 1 : k + 2]
+        bend = before - 2 * here + after
+        if curve[: k + 1].min() <= dip and here >= max(before, after) and bend < 0:
+            offset = (before - after) / 2 / bend
+            height = here - (before - after) * offset / 4
+            if height >= least:
+                found.append((k + offset, height))
+    return found
 
 
 def _census(view: Array) -> NDArray[np.int64]:

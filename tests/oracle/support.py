@@ -18,9 +18,8 @@ def find_ridges(view: Array, noise: Array, factor: float) -> Mask:
     Its square, by differences of the neighbours on both sides, is above `factor` times the
     noise variance. Beside a blurred edge only the middle of the edge is a ridge.
     """
-    wide = np.pad(view, 1, mode="edge")
-    across, down = wide[1:-1, 2:] - wide[1:-1, :-2], wide[2:, 1:-1] - wide[:-2, 1:-1]
-    square = across**2 + down**2
+    across, down = _differences(view)
+    square = squared_gradient(view)
     steep = np.tan(np.radians(67.5))
     is_across = np.abs(across) > steep * np.abs(down)
     is_down = ~is_across & (np.abs(down) > steep * np.abs(across))
@@ -39,6 +38,29 @@ def find_ridges(view: Array, noise: Array, factor: float) -> Mask:
             top, side = 1 + sign * step_down, 1 + sign * step_across
             out &= ~mask | (square >= near[top : top + rows, side : side + cols])
     return np.asarray(out)
+
+
+def squared_gradient(view: Array) -> Array:
+    """Return the squared gradient by differences of the neighbours on both sides."""
+    return np.asarray(sum(part**2 for part in _differences(view)))
+
+
+def gradient_sums(left: Array, right: Array, weight: Array) -> Array:
+    """Return sums over blocks of 2 x 2 pixels of weighted differences in both views.
+
+    Planes (8, rows, cols): pixels of a weight above 0; differences across in the left and in the
+    right view, and down; the products of left and right, of left with itself and of right with
+    itself, those across and down together.
+    """
+    (a, c), (b, d) = ([weight * part for part in _differences(view)] for view in (left, right))
+    planes = np.stack([weight > 0, a, b, c, d, a * b + c * d, a**2 + c**2, b**2 + d**2])
+    even = np.pad(planes, [(0, 0), *((0, size % 2) for size in left.shape)])
+    return np.asarray(sum(even[:, i::2, j::2] for i in (0, 1) for j in (0, 1)))
+
+
+def _differences(view: Array) -> tuple[Array, Array]:
+    wide = np.pad(view, 1, mode="edge")
+    return wide[1:-1, 2:] - wide[1:-1, :-2], wide[2:, 1:-1] - wide[:-2, 1:-1]
 
 
 def support_gaps(

@@ -12,7 +12,7 @@ import analytic
 from analytic import PITCH, RESTING, S0, WIDTH, Camera, Texture
 from d3s.lab.reproduce import errata as printed
 from d3s.lab.reproduce import fig6_systems as systems
-from d3s.optics import cases, d3, psf, relation, roots, stereo, thin_lens
+from d3s.optics import cases, consensus, d3, psf, relation, roots, stereo, thin_lens
 from d3s.optics.lens import ImageDerivatives, Lens, Rates
 from d3s.optics.relation import DepthCubic
 
@@ -273,3 +273,30 @@ def test_e18_the_depth_equation_needs_the_laplacian_not_a_norm():
     assert np.sum(kernel * (x**2 - y**2)) == pytest.approx(0, abs=1e-9)
     # A bowl has the same norm and does change, by its Laplacian: sigma² / 2 times 4.
     assert np.sum(kernel * (x**2 + y**2)) == pytest.approx(4.5, rel=1e-3)
+
+
+def test_e19_confidence_adds_metres_to_a_number():
+    """A prediction 12 cm beside a candidate at 1 m passes 0.8 in metres, and no other unit."""
+    assert consensus.confidence(1.0, [1.12]) > 0.8
+    assert consensus.confidence(100.0, [112.0]) < 0.1  # the same in centimetres
+    assert consensus.confidence(0.3, [0.33]) < 0.8 < consensus.confidence(1.64, [1.81])
+
+
+def test_e20_the_practical_equation_is_stereo_alone():
+    """Eq. 10 without its Laplacian is Eq. 17 with b = 0 and the a of the optics."""
+    derivatives = d3.PairDerivatives(*np.random.default_rng(0).normal(size=(3, 7, 7)))
+    stereo_alone = d3.d3_windowed_depth_m(
+        derivatives, 5e-4, focal_length_px=S0 / PITCH, alpha_px2_m=0.0, kappa_dpt=0.0, window_px=5
+    )
+    ratio = d3.gradient_ratio_per_px(derivatives, 5)
+    practical = d3.practical_depth_m(ratio, a_m_px=-5e-4 * S0 / PITCH, b_m=0.0)
+    np.testing.assert_allclose(practical, stereo_alone)
+
+
+def test_e21_an_earlier_system_reaches_nearly_as_far_with_less_than_ten_times_the_baseline():
+    rival = next(one for one in systems.COMPARED_SYSTEMS if one.name == "Takeda et al. 2013")
+    own = systems.OWN
+    assert float(rival.printed_farthest_m / own.printed_farthest_m) == pytest.approx(
+        0.94, abs=0.005
+    )
+    assert rival.baseline_m / own.baseline_m == pytest.approx(3.6, abs=0.05)

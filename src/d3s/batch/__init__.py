@@ -7,7 +7,9 @@ inputs        `find_inputs`: frames of files, folders, recordings, videos and ar
 depth_files   `estimate_files`: depth maps of frames, written to a folder
 job           `DepthJob`: rig, method, options and formats
 frame_maker   one frame, read, estimated and written, here or in a worker
-manifest      `Batch` and `Done`: the outcomes; a line of JSON for each frame, and a table
+table         `Batch` and `Done`: the outcomes; a row for each frame in frames.csv
+running       `run`: a function over many jobs, in processes or on a cluster
+cluster       questions to the workers of a Dask cluster
 writing       files of one frame, in all formats that can hold it
 zarr_store    all frames as one Zarr group
 calibrations  `calibrate_folders`: the rigs of many cameras
@@ -16,6 +18,6 @@ calibrations  `calibrate_folders`: the rigs of many cameras
 from d3s.batch.depth_files import estimate_files
 from d3s.batch.inputs import find_inputs
 from d3s.batch.job import DepthJob
-from d3s.batch.manifest import Batch, Done
+from d3s.batch.table import Batch, Done
 
 __all__ = ["Batch", "DepthJob", "Done", "estimate_files", "find_inputs"]

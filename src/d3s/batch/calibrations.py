@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder
+from d3s.batch.running import Workers, checked_workers, run
 from d3s.calibrate import calibrate
 from d3s.calibrate.calibration_report import Report
 from d3s.errors import CalibrationError, InputError, OutputError
@@ -15,7 +16,6 @@ from d3s.files.raw import path_text
 from d3s.frames import Refused
 from d3s.registry import registered
 from d3s.rig import Rig
-from d3s.tasks import Cluster, Outcome, OutcomeKind, Task, Workers, place_of, run
 from d3s.types import Progress
 
 _TABLE = "distances.csv"
@@ -72,23 +72,23 @@ def calibrate_folders(
             "with --skip-done."
         )
     to_do = {name: job for name, job in jobs.items() if not (skip_done and there[name])}
-    where = place_of(workers, tasks=len(to_do))
-    if isinstance(where, Cluster):
-        where = where.seeing([f"{job['folder']}/{_TABLE}" for job in to_do.values()], [str(target)])
-    tasks = [Task(name, calibrate_folder, job) for name, job in to_do.items()]
-    done, refused = {}, {}
-    with closing(run(tasks, where)) as outcomes:
-        for number, outcome in enumerate(outcomes, 1):
-            if outcome.kind == OutcomeKind.DONE:
-                found = outcome.result
-                paths = {one: found[one] and Path(found[one]) for one in ("rig", "report")}
-                done[outcome.key] = Calibrated(**{**found, **paths})
+    names, done, refused = list(to_do), {}, {}
+    tables = [f"{job['folder']}/{_TABLE}" for job in to_do.values()]
+    where = checked_workers(workers, len(to_do))
+    work = run(calibrate_folder, to_do.values(), where, read=tables, written=[os.fspath(target)])
+    with closing(work) as outcomes:
+        for count, outcome in enumerate(outcomes if to_do else (), 1):
+            name = names[outcome.number]
+            if outcome.error is None:
+                done[name] = outcome.result
+            elif isinstance(outcome.error, OutputError):
+                raise outcome.error
             else:
-                refused[outcome.key] = _refused(outcome, to_do[outcome.key]["folder"])
+                refused[name] = Refused(path_text(to_do[name]["folder"]), str(outcome.error))
                 if on_refused is not None:
-                    on_refused(refused[outcome.key])
+                    on_refused(refused[name])
             if progress is not None:
-                progress(len(jobs) - len(to_do) + number, len(jobs))
+                progress(len(jobs) - len(to_do) + count, len(jobs))
     return Calibrations(
         done=tuple(done[name] for name in jobs if name in done),
         refused=tuple(refused[name] for name in jobs if name in refused),
@@ -109,7 +109,7 @@ def attempt(folder: str | os.PathLike[str], **settings: Any) -> tuple[Rig | None
         return None, error.report, str(error)
 
 
-def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
+def calibrate_folder(job: Mapping[str, Any]) -> Calibrated:
     """Calibrate one camera, and write its rig file and its report; returns what was written."""
     settings = dict(job["settings"])
     design = settings.pop("design", None)
@@ -119,14 +119,14 @@ def calibrate_folder(job: Mapping[str, Any]) -> dict[str, Any]:
     if rig is not None:
         rig.save(rig_file, overwrite=job["overwrite"])
     registered("reports", "calibration")(report, page, overwrite=job["overwrite"])
-    return {
-        "name": job["name"],
-        "grade": report.verdict.grade,
-        "summary": report.verdict.summary,
-        "rig": None if rig is None else os.fspath(rig_file),
-        "report": os.fspath(page),
-        "problem": problem,
-    }
+    return Calibrated(
+        name=job["name"],
+        grade=report.verdict.grade,
+        summary=report.verdict.summary,
+        rig=None if rig is None else rig_file,
+        report=page,
+        problem=problem,
+    )
 
 
 def _jobs(
@@ -153,9 +153,3 @@ def _jobs(
             "overwrite": overwrite,
         }
     return jobs
-
-
-def _refused(outcome: Outcome, folder: str) -> Refused:
-    if outcome.error == OutputError.__name__:
-        raise OutputError(outcome.reason)
-    return Refused(path_text(folder), outcome.reason)

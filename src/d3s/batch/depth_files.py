@@ -1,26 +1,25 @@
 """Depth maps of many frames, written to a folder: here, in processes, or on a cluster."""
 
 import os
-from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from d3s.atomic import make_folder
-from d3s.batch.frame_maker import FrameMaker, described, make_frame, read_ahead, text_of
+from d3s.atomic import clear_leftovers, make_folder
+from d3s.batch.frame_maker import FrameJob, FrameMaker, make_frame, read_ahead
 from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
-from d3s.batch.manifest import FIGURES, FOUND, WHOLE, Batch, Done, Manifest
+from d3s.batch.running import Outcome, Workers, checked_workers, run
+from d3s.batch.table import DONE, FIGURES, FOUND, REFUSED, Batch, Done, Table, check_settings
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
-from d3s.frames import Frame, Refused
-from d3s.tasks import Cluster, Here, Outcome, OutcomeKind, Task, Where, Workers, place_of, run
+from d3s.frames import Frame, FrameFiles, Refused
 from d3s.types import Progress
 
 
@@ -37,10 +36,9 @@ def estimate_files(
 ) -> Batch:
     """Estimate the depth of many frames, and write each depth map as soon as it is made.
 
-    A frame that cannot be read, or whose views are swapped, is refused, and the next one begun. A
-    frame that dies with its worker three times is refused as well. Results have the same bytes
-    wherever they are made. With several frames, manifest.jsonl and manifest.csv in
-    the folder tell the outcome and the figures of each.
+    A frame that cannot be read, whose views are swapped, or that ends its worker three times, is
+    refused, and the next one begun. Results have the same bytes wherever they are made. With
+    several frames, frames.csv in the folder tells the outcome and the figures of each.
 
     Parameters
     ----------
@@ -57,7 +55,7 @@ def estimate_files(
         goes on; incomplete results of other frames are replaced.
     workers
         Number of processes, each with one thread. 1 is this process, with as many threads as it
-        has; None is one process for each core. Or a place of `d3s.tasks`, such as a Dask cluster.
+        has; None is one process for each core. Or the address of the scheduler of a Dask cluster.
     progress
         Called with (frames done, frames in all).
     on_refused
@@ -71,38 +69,61 @@ def estimate_files(
     """
     folder = Path(os.fsdecode(output))
     maker = FrameMaker(job, folder, overwrite or skip_done)
+    done: dict[int, Done] = {}
+    refused: dict[int, Refused] = {}
+    samples: dict[int, DriftSample | None] = {}
     with ExitStack() as stack:
         if not os.path.lexists(folder):  # no error for an impossible name
             stack.callback(_remove_if_empty, folder)
         make_folder(folder)
         _check_targets(frames, job, folder, maker.overwrite)
         stack.callback(maker.close)
-        manifest = stack.enter_context(closing(Manifest(folder, job)))
-        note = manifest.check_settings() if skip_done else ""
+        table = Table(folder, job) if len(frames) > 1 else None
+        if skip_done:
+            check_settings(folder, job)
         if maker.store is not None and overwrite:
             maker.store.remove()
         places = _places_of(frames, maker)
-        whole = set(_whole(frames, maker, manifest, places)) if skip_done else set()
+        whole = set(_whole(frames, maker, table, places)) if skip_done else set()
         to_do = [number for number in range(len(frames)) if number not in whole]
-        where = place_of(workers, tasks=len(to_do))
-        results = _Results(maker, frames, manifest if len(frames) > 1 else None, on_refused)
-        stack.callback(maker.clear_leftovers)
-        manifest.begin(_place_words(where), len(to_do))
-        for number in sorted(whole):
-            results.add_whole(number)
-        work = _outcomes(frames, to_do, maker, places, where)
-        outcomes = stack.enter_context(closing(work))
-        for number, outcome in enumerate(outcomes, 1):
-            results.add(outcome)
+        where = checked_workers(workers, len(to_do))
+        note = ""
+        if table is not None:
+            note = table.note() if skip_done else ""
+            stack.enter_context(table)
+            for number in whole:
+                samples[number] = table.drift_of(frames[number].name)
+                if table.files_of(frames[number].name) is None:
+                    _add_found(table, frames[number], maker)
+        stack.callback(_clear_leftovers, maker)
+        work = stack.enter_context(closing(_outcomes(frames, to_do, maker, places, where)))
+        for count, outcome in enumerate(work, 1):
+            number = to_do[outcome.number]
+            frame = frames[number]
+            if outcome.error is None:
+                one: Done = outcome.result
+                done[number], samples[number] = one, one.drift
+                if table is not None:
+                    figures = {name: getattr(one, name) for name in FIGURES}
+                    values = {**figures, "files": one.file_names, "left_out": one.left_out}
+                    table.add(frame.name, DONE, _inputs(frame), {**values, "drift": one.drift})
+            else:
+                refused[number] = _refused(frame, outcome.error, len(done))
+                if table is not None:
+                    values = {"reason": refused[number].reason}
+                    trace = getattr(outcome.error, "__notes__", ())
+                    table.add(frame.name, REFUSED, _inputs(frame), {**values, "trace": trace})
+                if on_refused is not None:
+                    on_refused(refused[number])
             if progress is not None:
-                progress(len(whole) + number, len(frames))
+                progress(len(whole) + count, len(frames))
     return Batch(
-        done=tuple(results.done[number] for number in sorted(results.done)),
-        refused=tuple(results.refused[number] for number in sorted(results.refused)),
+        done=tuple(done[number] for number in sorted(done)),
+        refused=tuple(refused[number] for number in sorted(refused)),
         skipped=tuple(frames[number].name for number in sorted(whole)),
-        drift=results.drift(),
+        drift=_drift(frames, samples),
         remarks=(note,) if note else (),
-        manifest=manifest.path if len(frames) > 1 else None,
+        table=None if table is None else table.path,
     )
 
 
@@ -116,39 +137,27 @@ def _outcomes(
     to_do: Sequence[int],
     maker: FrameMaker,
     places: dict[str, int],
-    where: Where,
+    where: int | str,
 ) -> Generator[Outcome, None, None]:
-    """Outcomes of frames, as they come; keys are the numbers of the frames."""
+    """Outcomes of frames, as they come, by their places in `to_do`."""
     if not to_do:
         return
-    if isinstance(where, Here):
-        yield from _outcomes_here(frames, to_do, maker, places)
+    jobs = (FrameJob(frames[number], places.get(frames[number].name)) for number in to_do)
+    if where != 1:
+        folder = Path(os.path.abspath(maker.folder))  # noqa: PTH100 - links stay as they are
+        work = partial(make_frame, maker.job, folder, maker.overwrite)
+        jobs = (one._replace(frame=_absolute(one.frame)) for one in jobs)
+        is_far = isinstance(where, str)
+        read = _first_of_each_folder(frames[number] for number in to_do) if is_far else []
+        for one in run(work, jobs, where, read=read, written=[os.fspath(folder)]):
+            if one.error is None:  # with the folder as the caller named it
+                one = one._replace(result=replace(one.result, folder=maker.folder))
+            yield one
         return
-    path = maker.save()
-    if isinstance(where, Cluster):
-        where = where.seeing(*_seen((frames[number] for number in to_do), path.parent))
-    work = partial(make_frame, os.fspath(path))
-    tasks = (
-        Task(str(number), work, _absolute(described(frames[number], places))) for number in to_do
-    )
-    yield from run(tasks, where)
-
-
-def _outcomes_here(
-    frames: Sequence[AnyFrame], to_do: Sequence[int], maker: FrameMaker, places: dict[str, int]
-) -> Generator[Outcome, None, None]:
-    """Outcomes of frames in this process: the next one is read while one is estimated."""
-    # The thread that reads has descriptions of its own: one iterator cannot serve two threads.
-    reading = (maker.read(described(frames[number], places)) for number in to_do)
-    with closing(read_ahead(reading, meanwhile=_load_compiler)) as read:
-        yield from run(
-            Task(
-                str(number),
-                lambda frame: maker.make(frame, next(read)),
-                described(frames[number], places),
-            )
-            for number in to_do
-        )
+    # In this process the next frame is read while one is estimated.
+    reading = (maker.read(frames[number]) for number in to_do)
+    with closing(read_ahead(reading, meanwhile=_load_compiler)) as read_frames:
+        yield from run(lambda one: maker.make(one, next(read_frames)), jobs)
 
 
 def _load_compiler() -> None:
@@ -157,134 +166,70 @@ def _load_compiler() -> None:
     load_compiler()
 
 
-def _absolute(frame: dict[str, Any]) -> dict[str, Any]:
-    """Frame whose paths mean the same on other machines."""
-    paths = {
-        side: None if frame[side] is None else os.path.abspath(frame[side])  # noqa: PTH100
-        for side in ("left", "right")
-    }
-    return {**frame, **paths}
+def _absolute(frame: AnyFrame) -> AnyFrame:
+    """Frame whose paths mean the same in other processes."""
+    left, *right = (Path(path) for path in _inputs(frame))
+    if isinstance(frame, SourceFrame):
+        return frame._replace(left=left)
+    return FrameFiles(frame.name, left, right[0] if right else None)
 
 
-def _seen(frames: Iterable[AnyFrame], folder: Path) -> tuple[list[str], list[str]]:
-    """A file of each folder of inputs, and the folder of the results, which workers must see."""
+def _first_of_each_folder(frames: Iterable[AnyFrame]) -> list[str]:
+    """A file of each folder of inputs, which workers must see."""
     first: dict[Path, Path] = {}
     for frame in frames:
         for path in frame.files:
             if path.parent not in first and path.is_file():
                 first[path.parent] = path
-    absolute = [os.path.abspath(path) for path in first.values()]  # noqa: PTH100
-    return absolute, [os.fspath(folder)]
+    return [os.path.abspath(path) for path in first.values()]  # noqa: PTH100
 
 
-@dataclass
-class _Results:
-    """Results so far, which go to the manifest of several frames; by the numbers of the frames."""
-
-    maker: FrameMaker
-    frames: Sequence[AnyFrame]
-    manifest: Manifest | None
-    on_refused: Callable[[Refused], None] | None
-    done: dict[int, Done] = field(default_factory=dict)
-    refused: dict[int, Refused] = field(default_factory=dict)
-    samples: "array[float]" = field(default_factory=lambda: array("d"))  # of drift, by tens
-
-    def add_whole(self, number: int) -> None:
-        """Add a frame that is whole; it gets a line if it has none."""
-        if self.manifest is None:
-            return
-        frame = self.frames[number]
-        earlier = self.manifest.earlier.get(frame.name)
-        if earlier is not None and earlier["outcome"] in WHOLE:
-            self._add_sample(number, earlier.get("drift"))
-        else:
-            record = _found_record(self.maker, frame)
-            self.manifest.add(frame.name, _inputs(frame), FOUND, record)
-
-    def add(self, outcome: Outcome) -> None:
-        """Add the outcome of a frame.
-
-        Raises
-        ------
-        OutputError
-            When its results could not be written: the next frame would meet that too.
-        """
-        number = int(outcome.key)
-        frame = self.frames[number]
-        if outcome.kind == OutcomeKind.DONE:
-            self._add_sample(number, outcome.result["drift"])
-            self.done[number] = Done.from_record(outcome.result, self.maker.folder)
-            self._tell(frame, outcome, outcome.result)
-            return
-        if outcome.error == OutputError.__name__:
-            raise self._with_words(outcome.reason) from outcome.exception
-        reason = outcome.reason
-        for whole, path in zip(_inputs(frame), frame.files, strict=True):
-            reason = reason.replace(whole, path_text(path))  # workers get whole paths
-        refused = Refused(_refused_name(frame), reason)
-        self.refused[number] = refused
-        self._tell(frame, outcome, {"reason": reason, "trace": outcome.trace or None})
-        if self.on_refused is not None:
-            self.on_refused(refused)
-
-    def drift(self) -> Drift | None:
-        """Drift of the camera that all frames together show, in their order."""
-        watch = DriftWatch()
-        rows = (self.samples[i : i + 10].tolist() for i in range(0, len(self.samples), 10))
-        for number, *row in sorted(rows):
-            frame = self.frames[int(number)]
-            sample = DriftSample(row[:4], row[4:8], row[8])
-            watch.add_sample(path_text(frame.name or frame.left.name), sample)
-        return watch.drift() if self.samples else None
-
-    def _add_sample(self, number: int, drift: Sequence[Any] | None) -> None:
-        if drift is not None:
-            values, sigmas, held_px = drift
-            self.samples.extend((number, *values, *sigmas, held_px))
-
-    def _tell(self, frame: AnyFrame, outcome: Outcome, values: dict[str, Any]) -> None:
-        """Add a line to the manifest, if there is one."""
-        if self.manifest is not None:
-            told = {name: value for name, value in values.items() if name != "name"}
-            told["tries"] = outcome.tries
-            self.manifest.add(frame.name, _inputs(frame), outcome.kind.value, told)
-
-    def _with_words(self, reason: str) -> OutputError:
-        """Error that ends the batch."""
-        words, count = "Nothing is finished.", len(self.done)
-        if count:
-            words = f"{count} frames before it are finished. --skip-done goes on from there."
-        return OutputError(f"{reason} {words}")
-
-
-def _refused_name(frame: AnyFrame) -> str:
+def _refused(frame: AnyFrame, error: D3SError, done: int) -> Refused:
+    """Refusal of a frame; what the next frame would meet too is raised."""
+    reason = str(error)
+    if isinstance(error, OutputError):
+        words = "Nothing is finished."
+        if done:
+            words = f"{done} frames before it are finished. --skip-done goes on from there."
+        raise OutputError(f"{reason} {words}") from error
+    for given, path in zip(_inputs(frame), frame.files, strict=True):
+        reason = reason.replace(given, path_text(path))  # workers get whole paths
     place = f" frame {frame.place}" if isinstance(frame, SourceFrame) else ""
-    return f"{path_text(frame.left)}{place}"
+    return Refused(f"{path_text(frame.left)}{place}", reason)
 
 
 def _inputs(frame: AnyFrame) -> list[str]:
-    return [os.path.abspath(text_of(path)) for path in frame.files]  # noqa: PTH100
+    return [os.path.abspath(path) for path in frame.files]  # noqa: PTH100
 
 
-def _place_words(where: Where) -> str:
-    if isinstance(where, Here):
-        return "this process"
-    if isinstance(where, Cluster):
-        return f"Dask cluster at {where.address}"
-    return f"{where.count} processes"
+def _drift(frames: Sequence[AnyFrame], samples: dict[int, DriftSample | None]) -> Drift | None:
+    """Drift of the camera that all frames together show, in their order."""
+    watch = DriftWatch()
+    known = [(number, one) for number, one in sorted(samples.items()) if one is not None]
+    for number, sample in known:
+        frame = frames[number]
+        watch.add_sample(path_text(frame.name or frame.left.name), sample)
+    return watch.drift() if known else None
 
 
 # Results that are there before -------------------------------------------------------------------
 
 
+def _clear_leftovers(maker: FrameMaker) -> None:
+    """Remove what killed workers have left."""
+    clear_leftovers(maker.folder)
+    if maker.store is not None:
+        maker.store.clear_leftovers()
+
+
 def _whole(
-    frames: Sequence[AnyFrame], maker: FrameMaker, manifest: Manifest, places: dict[str, int]
+    frames: Sequence[AnyFrame], maker: FrameMaker, table: Table | None, places: dict[str, int]
 ) -> Iterator[int]:
     """Numbers of the frames whose results are whole.
 
     Every file is written whole or not at all, so a frame is whole if all its files are there, and
-    its mark in the array of all frames. A format that cannot hold a frame is not missing: the
-    manifest says so.
+    its mark in the array of all frames. A format that cannot hold a frame is not missing: the table
+    says so.
     """
     names = set(os.listdir(maker.folder))  # noqa: PTH208 - names only, for many frames
     finished = set() if maker.store is None else maker.store.finished()
@@ -292,10 +237,9 @@ def _whole(
         if maker.store is not None and places.get(frame.name) not in finished:
             continue
         targets = maker.job.targets(frame.name, maker.folder)
-        earlier = manifest.earlier.get(frame.name, {})
-        files = earlier.get("files") if earlier.get("outcome") in WHOLE else None
+        earlier = None if table is None else table.files_of(frame.name)
         if names.issuperset(path.name for path in targets.values()) or (
-            files and names.issuperset(files)
+            earlier and names.issuperset(earlier)
         ):
             yield number
 
@@ -316,15 +260,15 @@ def _places_of(frames: Sequence[AnyFrame], maker: FrameMaker) -> dict[str, int]:
     return places
 
 
-def _found_record(maker: FrameMaker, frame: AnyFrame) -> dict[str, Any]:
-    """Figures of a frame that is whole but in no manifest: by its NPZ file, if it has one."""
+def _add_found(table: Table, frame: AnyFrame, maker: FrameMaker) -> None:
+    """Add the row of a frame that is whole but has none: by its NPZ file, if it has one."""
     targets = maker.job.targets(frame.name, maker.folder)
     names = [path.name for path in targets.values() if os.path.lexists(path)]
-    figures: dict[str, Any] = dict.fromkeys(FIGURES)
+    values: dict[str, Any] = {"files": names + [STORE] * (maker.store is not None)}
     if "npz" in targets:
         with suppress(D3SError):  # of another program, or damaged since: there are no figures
-            figures |= summarise(DepthMap.load(targets["npz"]))._asdict()
-    return {**figures, "files": names + [STORE] * (maker.store is not None)}
+            values |= summarise(DepthMap.load(targets["npz"]))._asdict()
+    table.add(frame.name, FOUND, _inputs(frame), values)
 
 
 def _check_targets(
@@ -382,7 +326,7 @@ def _check_inputs(frames: Sequence[AnyFrame], taken: Iterable[Path]) -> None:
 def _first_shape(frames: Sequence[AnyFrame], maker: FrameMaker) -> tuple[int, int]:
     """Rows and columns of the first frame that can be read."""
     for frame in frames:
-        outcome, _ = maker.read(described(frame, {}))
+        outcome, _ = maker.read(frame)
         if isinstance(outcome, Frame):
             try:
                 rows, cols = outcome.pair(maker.job.rig)[0].shape

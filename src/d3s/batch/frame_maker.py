@@ -1,22 +1,18 @@
 """One frame of a batch: read, estimated and written, here or in a worker."""
 
 import errno
-import json
 import os
-import re
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from d3s.atomic import clear_leftovers, write_text
 from d3s.batch.inputs import AnyFrame, SourceFrame, open_frames
 from d3s.batch.job import STORE, ZARR, DepthJob
+from d3s.batch.table import Done
 from d3s.batch.writing import Written, write_frame
-from d3s.batch.zarr_store import DepthStore
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import drift_sample
@@ -24,19 +20,24 @@ from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
 from d3s.frames import FileSource, Frame, FrameFiles, Refused, Source
 
-_WARM_UP_ROWS = 64
-_PASSING = re.compile(r"\.d3s-(frames|seen)-.*")  # files of a run that are no results
-_warm: set[str] = set()  # methods whose loops this process has loaded
+if TYPE_CHECKING:
+    from d3s.batch.zarr_store import DepthStore
 
 Read = tuple[Frame | Refused, float]
 """A frame, or why there is none, and the time of reading it in seconds."""
 
 
+class FrameJob(NamedTuple):
+    """A frame to make, and its place in the array of all frames, if there is one."""
+
+    frame: AnyFrame
+    place: int | None = None
+
+
 class FrameMaker:
     """Reads, estimates and writes frames of one job into a folder; closed afterwards.
 
-    What holds many frames, such as a recording, stays open between them. Frames are given as
-    `described` has them: as JSON holds them.
+    What holds many frames, such as a recording, stays open between them.
 
     Parameters
     ----------
@@ -50,28 +51,11 @@ class FrameMaker:
 
     def __init__(self, job: DepthJob, folder: Path, overwrite: bool) -> None:
         self.job, self.folder, self.overwrite = job, folder, overwrite
-        self.store = DepthStore(folder / STORE) if ZARR in job.formats else None
-        self._path = ""
+        self.store = _store(folder / STORE) if ZARR in job.formats else None
         self._source: Source | None = None
+        self._path = Path()
         self._next: Iterator[Frame | Refused] = iter(())
         self._place = 0
-
-    def save(self) -> Path:
-        """Write this maker into the folder of the results, for workers; returns the file."""
-        folder = os.path.abspath(self.folder)  # noqa: PTH100 - links stay as they are
-        path = Path(folder, f".d3s-frames-{self.job.digest()}-{int(self.overwrite)}.json")
-        fields = {"job": self.job.as_json(), "folder": folder, "overwrite": self.overwrite}
-        write_text(path, json.dumps(fields), overwrite=True)
-        return path
-
-    def clear_leftovers(self) -> None:
-        """Remove what this run needed beside results, and what killed workers have left."""
-        clear_leftovers(self.folder)
-        for name in os.listdir(self.folder):  # noqa: PTH208 - names only, for many frames
-            if _PASSING.fullmatch(name):
-                (self.folder / name).unlink(missing_ok=True)
-        if self.store is not None:
-            self.store.clear_leftovers()
 
     def close(self) -> None:
         """Close what is open."""
@@ -79,14 +63,17 @@ class FrameMaker:
             self._source.close()
             self._source = None
 
-    def read(self, frame: Mapping[str, Any]) -> Read:
+    def read(self, frame: AnyFrame) -> Read:
         """Read a frame."""
         started = time.perf_counter()
-        outcome = self._of_source(frame) if frame["number"] is not None else self._of_files(frame)
+        if isinstance(frame, SourceFrame):
+            outcome = self._of_source(frame)
+        else:
+            outcome = self._of_files(frame)
         return outcome, time.perf_counter() - started
 
-    def make(self, frame: Mapping[str, Any], read: Read) -> dict[str, Any]:
-        """Estimate and write a frame that was read, and return its record: figures and files.
+    def make(self, given: FrameJob, read: Read) -> Done:
+        """Estimate and write a frame that was read.
 
         Raises
         ------
@@ -100,46 +87,44 @@ class FrameMaker:
             raise InputError(outcome.reason)
         found, time_s = _depth_map(outcome, self.job)
         started = time.perf_counter()
-        title = path_text(frame["name"] or Path(frame["left"]).name)
         try:
-            written = self._written(found, frame, title)
+            written = self._written(found, given)
         except OutputError as error:
             if getattr(error.__cause__, "errno", None) != errno.ENAMETOOLONG:
                 raise
             raise InputError(f"{error} Give the input a shorter one.") from error
-        sample = drift_sample(found)
-        return {
-            "name": frame["name"],
-            "files": [path.name for path in written.files],
+        return Done(
+            name=given.frame.name,
+            folder=self.folder,
+            file_names=tuple(path.name for path in written.files),
             **summarise(found)._asdict(),
-            "read_s": read_s,
-            "time_s": time_s,
-            "write_s": time.perf_counter() - started,
-            "png_unit_m": written.png_unit_m,
-            "left_out": written.left_out,
-            "remarks": [*written.remarks, *outcome.remarks],
-            "warnings": list(found.warnings),
-            "drift": None if sample is None else list(sample),
-        }
+            read_s=read_s,
+            time_s=time_s,
+            write_s=time.perf_counter() - started,
+            png_unit_m=written.png_unit_m,
+            left_out=written.left_out,
+            remarks=(*written.remarks, *outcome.remarks),
+            warnings=tuple(found.warnings),
+            drift=drift_sample(found),
+        )
 
-    def _written(self, found: DepthMap, frame: Mapping[str, Any], title: str) -> Written:
+    def _written(self, found: DepthMap, given: FrameJob) -> Written:
         """Write all formats of a frame; the array of all frames comes last."""
-        targets = self.job.targets(frame["name"], self.folder)
+        title = path_text(given.frame.name or given.frame.left.name)
+        targets = self.job.targets(given.frame.name, self.folder)
         # Without times: the same input gives the same bytes, after any interruption.
         plain = replace(found, timings_s={})
         unit_m, overwrite = self.job.unit_m, self.overwrite
         written = write_frame(plain, title, targets, unit_m=unit_m, overwrite=overwrite)
-        if self.store is not None:
-            self.store.write(frame["place"], plain)
+        if self.store is not None and given.place is not None:
+            self.store.write(given.place, plain)
             written.files = (*written.files, self.store.path)
         return written
 
-    def _of_files(self, frame: Mapping[str, Any]) -> Frame | Refused:
-        right = None if frame["right"] is None else Path(frame["right"])
-        files = FrameFiles(frame["name"], Path(frame["left"]), right)
+    def _of_files(self, frame: FrameFiles) -> Frame | Refused:
         job = self.job
         source = FileSource(
-            [files],
+            [frame],
             rig=job.rig,
             side_by_side=job.side_by_side,
             linear=job.linear,
@@ -150,8 +135,8 @@ class FrameMaker:
         (outcome,) = source
         return outcome
 
-    def _of_source(self, frame: Mapping[str, Any]) -> Frame | Refused:
-        path, place = frame["left"], frame["number"]
+    def _of_source(self, frame: SourceFrame) -> Frame | Refused:
+        path, place = frame.left, frame.place
         try:
             if self._source is None or path != self._path:
                 self._open(path)
@@ -163,15 +148,15 @@ class FrameMaker:
         except D3SError as error:
             return Refused(os.fspath(path), str(error))
 
-    def _open(self, path: str) -> None:
+    def _open(self, path: Path) -> None:
         self.close()
         job = self.job
         self._source = open_frames(
-            path, rig=job.rig, side_by_side=job.side_by_side, linear=job.linear
+            os.fspath(path), rig=job.rig, side_by_side=job.side_by_side, linear=job.linear
         )
         self._path, self._place, self._next = path, 0, iter(self._source)
 
-    def _forward(self, path: str, place: int) -> Frame | Refused:
+    def _forward(self, path: Path, place: int) -> Frame | Refused:
         """Frame of a source without places: by going on, or from the start if it has passed."""
         if place < self._place:
             self._open(path)
@@ -179,38 +164,24 @@ class FrameMaker:
             self._place += 1
             if self._place > place:
                 return outcome
-        return Refused(path, f"ends before frame {place}, though it said to have it.")
+        return Refused(os.fspath(path), f"ends before frame {place}, though it said to have it.")
 
 
-@cache
-def _loaded(path: str) -> FrameMaker:
-    """Maker that `FrameMaker.save` has written; once in a process."""
-    fields = json.loads(Path(path).read_text())
-    return FrameMaker(
-        DepthJob.from_json(fields["job"]), Path(fields["folder"]), fields["overwrite"]
-    )
+def _store(path: Path) -> "DepthStore":
+    from d3s.batch.zarr_store import DepthStore
+
+    return DepthStore(path)
 
 
-def make_frame(maker: str, frame: Mapping[str, Any]) -> dict[str, Any]:
-    """Read, estimate and write a frame in a worker, by the file of a maker; returns its record."""
-    loaded = _loaded(maker)
-    return loaded.make(frame, loaded.read(frame))
+_makers: list[FrameMaker] = []  # the latest one of this worker, whose recording stays open
 
 
-def described(frame: AnyFrame, places: Mapping[str, int]) -> dict[str, Any]:
-    """Description of a frame, as JSON holds it; `places` are those in the array of all frames."""
-    return {
-        "name": frame.name,
-        "left": text_of(frame.left),
-        "right": None if frame.right is None else text_of(frame.right),
-        "number": frame.place if isinstance(frame, SourceFrame) else None,
-        "place": places.get(frame.name),
-    }
-
-
-def text_of(path: Path) -> str:
-    """Text of a path, by a copy: a path keeps its text once it was asked for."""
-    return os.fspath(Path(path))
+def make_frame(job: DepthJob, folder: Path, overwrite: bool, given: FrameJob) -> Done:
+    """Read, estimate and write a frame in a worker."""
+    if not _makers or (_makers[0].job, _makers[0].folder) != (job, folder):
+        _makers[:] = [FrameMaker(job, folder, overwrite)]
+    _makers[0].overwrite = overwrite
+    return _makers[0].make(given, _makers[0].read(given.frame))
 
 
 def read_ahead(
@@ -237,9 +208,6 @@ def _depth_map(frame: Frame, job: DepthJob) -> tuple[DepthMap, float]:
     from d3s.estimate.diagnosis import Cause  # compiled loops: slow to import
 
     left, right = frame.pair(job.rig)
-    if job.method not in _warm:  # loops are loaded, or compiled: no part of the time of a frame
-        job.estimate(left[:_WARM_UP_ROWS], right[:_WARM_UP_ROWS])
-        _warm.add(job.method)
     started = time.perf_counter()
     found = job.estimate(left, right)
     time_s = time.perf_counter() - started

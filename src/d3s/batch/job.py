@@ -1,8 +1,6 @@
 """`DepthJob`: the rig, the method and its options, the depths to keep, and the formats to write."""
 
-import hashlib
 import importlib.util
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +34,6 @@ ALL_FORMATS = (
 )
 """NPZ with everything, the formats that other programs read, and pictures for people."""
 
-_ALL = "all"
 _HOLD_COLOUR = (".npz", *PLY.suffixes, *CSV.suffixes)
 STORE = "depth.zarr"
 """Name of the array of all frames, in the folder of the results."""
@@ -105,44 +102,14 @@ class DepthJob:
         return files
 
     def as_json(self) -> dict[str, Any]:
-        """Fields as JSON holds them; `DepthJob.from_json` makes the same job of them."""
+        """Fields as JSON holds them."""
         return {
+            **{name: getattr(self, name) for name in self.__dataclass_fields__},
             "rig": self.rig.model_dump(mode="json"),
-            "method": self.method,
             "options": checked_options(self.method, self.options).model_dump(mode="json"),
-            **{name: getattr(self, name) for name in _PLAIN},
-            "dense": _ALL if self.dense == math.inf else self.dense,  # JSON has no infinity
+            "dense": "all" if self.dense == math.inf else self.dense,  # JSON has no infinity
             "formats": list(self.formats),
         }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "DepthJob":
-        """Job of the fields of `as_json`."""
-        plain = {name: fields[name] for name in _PLAIN}
-        return cls(
-            rig=Rig(**fields["rig"]),
-            method=fields["method"],
-            options=checked_options(fields["method"], fields["options"]),
-            dense=math.inf if fields["dense"] == _ALL else fields["dense"],
-            formats=tuple(fields["formats"]),
-            **plain,
-        )
-
-    def digest(self) -> str:
-        """Digest of all that decides the bytes of the results beside the code."""
-        text = json.dumps(self.as_json(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_PLAIN = (
-    "side_by_side",
-    "linear",
-    "bayer",
-    "min_confidence",
-    "max_sigma_m",
-    "unit_m",
-    "max_pixels",
-)
 
 
 def check_formats(formats: Sequence[str]) -> None:

@@ -100,7 +100,8 @@ def measure_cells(
     `depths_m` are those of the board on the axis; the rig is the camera as far as it is calibrated.
     """
     optics = rig.optics
-    options = {"depth_range_m": widened_depth_range_m(optics, depths_m)}
+    # Rows that lenses add are measured here, in the views as they are.
+    options = {"depth_range_m": widened_depth_range_m(optics, depths_m), "align_views": False}
     shape = views[0][0].shape
     x, y = _centres(shape, field_radius_px)
     lines, columns = (_slices(size, count) for size, count in zip(shape, _CELLS, strict=True))

@@ -20,6 +20,7 @@ from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.consensus_plan import settings_of
 from d3s.estimate.consensus.denominator_noise import removed_noise
+from d3s.estimate.consensus.depth_lines import least_absolute_lines
 from d3s.estimate.consensus.lens_corrections import corrections
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.optics.d3 import practical_depth_m
@@ -64,9 +65,6 @@ _NEIGHBOURS = FEWEST_FRAMES - 1  # frames that each frame is compared with; ther
 # there.
 _GROSS_TIMES = 8.0
 _GROSS_SHARE = 0.02
-# Errors below 0.01 mm have the same weight: the weight of an error of 0 would be infinite.
-_SMALL_M = 1e-5
-_ROUNDS = 100
 _JACKKNIFE_GROUPS = 6
 
 
@@ -165,33 +163,6 @@ def find_tuning(
     _check_count(samples, left_out)
     lines, samples = _fit_without_outliers(samples, left_out, baselines_m / optics.baseline_m)
     return _tuning(baselines_m, lines, samples, windows, left_out)
-
-
-def least_absolute_lines(
-    ratio_per_px: FloatArray, depth_m: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Fit lines that minimise the weighted sum of |a ratio + b - depth| (paper Eq. S8).
-
-    The method is iteratively reweighted least squares.
-
-    One line is fitted to each row of the ratios (lines, points), by iteratively reweighted least
-    squares; `weight` (points,) is that of the absolute errors. Returns a and b, (lines,) each.
-    """
-    weights = np.broadcast_to(weight, ratio_per_px.shape)
-    a, b = np.full((2, len(ratio_per_px)), np.inf)
-    for _ in range(_ROUNDS):
-        before = a, b
-        share = weights / weights.sum(axis=1, keepdims=True)
-        mean = (share * ratio_per_px).sum(axis=1)
-        mean_depth = share @ depth_m
-        away = ratio_per_px - mean[:, np.newaxis]
-        a = (share * away) @ depth_m / (share * away**2).sum(axis=1)
-        b = mean_depth - a * mean
-        if np.allclose(before, (a, b), rtol=1e-6, atol=1e-9):
-            break
-        error = a[:, np.newaxis] * ratio_per_px + b[:, np.newaxis] - depth_m
-        weights = weight / np.maximum(np.abs(error), _SMALL_M)
-    return a, b
 
 
 def fit_cubic(virtual_baselines_m: FloatArray, values: FloatArray, sd: FloatArray) -> CubicFit:

@@ -1,11 +1,12 @@
 """Sources of this floor by the words that name them: cameras, the twin, and recordings."""
 
 import re
+from collections.abc import Iterable
 
 from d3s.camera.capture.device import Device
 from d3s.camera.capture.live_camera import LiveCamera
 from d3s.errors import InputError
-from d3s.frames import Source, SourceOptions
+from d3s.frames import Frame, Source, SourceOptions
 from d3s.rig import Rig
 
 
@@ -39,20 +40,17 @@ def _twin(rest: str, rig: Rig | None, options: SourceOptions) -> Source:
     shape = (int(found["rows"]), int(found["cols"])) if found["rows"] else None
     if found["raw"]:
         layout = twin.scaled_layout(shape or (2160, 3840))
-        frames = twin.twin_raw(camera, layout=layout, progress=options.progress)
+        rendered = twin.twin_raw(camera, layout=layout)
     else:
-        frames = twin.twin_pairs(camera, shape=shape, progress=options.progress)
+        rendered = twin.twin_pairs(camera, shape=shape)
+    frames: Iterable[Frame] = rendered
+    if options.progress is not None:  # all of them before the first is shown
+        frames = []
+        for frame in rendered:
+            frames.append(frame)
+            options.progress(len(frames), twin.DEFAULT_STEPS)
     device = twin.TwinDevice(frames, rate_hz=options.rate_hz or twin.DEFAULT_RATE_HZ)
     return _watched(device, rig, options)
-
-
-def _fake(rest: str, rig: Rig | None, options: SourceOptions) -> Source:
-    from d3s.camera.capture.fake import FakeDevice, FakeScript
-
-    script = FakeScript.load(rest)
-    if options.rate_hz is not None:
-        script = script.replace(rate_hz=options.rate_hz)
-    return _watched(FakeDevice(script), rig, options)
 
 
 def _uvc(rest: str, rig: Rig | None, options: SourceOptions) -> Source:
@@ -84,7 +82,6 @@ def _genicam(rest: str, rig: Rig | None, options: SourceOptions) -> Source:
 
 SOURCES = {
     "twin": _twin,
-    "fake": _fake,
     "uvc": _uvc,
     "basler": _basler,
     "genicam": _genicam,

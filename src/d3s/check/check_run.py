@@ -147,7 +147,7 @@ def _measured(
                 "frames of one camera and mode together."
             )
         shape = left.shape[0], left.shape[1]
-        depth_map = estimate_quietly(left, right, camera)
+        depth_map = estimate_quietly(left, right, camera, options={"align_views": False})
         blocks.append(compare_blocks(left, right, depth_map, camera))
         densities.append(depth_map.density)
         if distances:

@@ -27,8 +27,8 @@ from d3s.cli.sweep import Scheduler, Workers, chosen_place
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from d3s import tasks
     from d3s.batch.calibrations import Calibrations
+    from d3s.batch.running import Workers as Place
     from d3s.calibrate.calibration_report import Report
 
 
@@ -264,7 +264,7 @@ def _calibrate_many(
     folders: list[Path],
     output: Path,
     settings: dict[str, Any],
-    workers: "tasks.Workers",
+    workers: "Place",
     flags: Flags,
 ) -> None:
     """Calibrate several cameras, and print a line for each."""

@@ -126,7 +126,7 @@ def _beside(found: "FoundInputs") -> Path | None:
 
 SOURCES = (
     "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam, either with "
-    ":SERIAL, twin, twin:ROWSxCOLS, twin:raw, or fake:SCRIPT.toml."
+    ":SERIAL, twin, twin:ROWSxCOLS, or twin:raw."
 )
 SourceWord = Annotated[str, typer.Argument(help=SOURCES, metavar="SOURCE", show_default=False)]
 SourceRig = Annotated[
@@ -193,7 +193,11 @@ def opened(word: str, rig: "Rig | None", options: "SourceOptions", *, quiet: boo
     is_twin = word.partition(":")[0] == "twin"
     words = f"Rendering {DEFAULT_STEPS} frames of the scene."
     with progress_bar(DEFAULT_STEPS, words, quiet=quiet or not is_twin) as progress:
-        return open_source(word, rig, replace(options, progress=progress))
+        return open_source(word, rig, replace(options, progress=progress or _no_progress))
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Say nothing."""
 
 
 def name_of(source: "Source", word: str) -> str:

@@ -31,7 +31,7 @@ from d3s.cli.sweep import Scheduler, chosen_place
 from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
 
 if TYPE_CHECKING:
-    from d3s import tasks
+    from d3s.batch.running import Workers
     from d3s.estimate import Options
     from d3s.rig import Rig
 
@@ -247,7 +247,7 @@ def depth(
         raise typer.Exit(code)
 
 
-def _place(workers: int | None, scheduler: str | None, frames: int) -> "tasks.Workers":
+def _place(workers: int | None, scheduler: str | None, frames: int) -> "Workers":
     """Place of the work: without a word, this process for few frames."""
     from d3s.runtime.parallel import allowed_cores
 

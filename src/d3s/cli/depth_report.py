@@ -51,7 +51,7 @@ def print_outcomes(
             "refused": [one._asdict() for one in refused],
             "ignored": [str(path) for path in found.ignored],
             "remarks": list(batch.remarks),
-            "manifest": None if batch.manifest is None else str(batch.manifest),
+            "table": None if batch.table is None else str(batch.table),
             "drift": None if batch.drift is None else batch.drift._asdict(),
         }
         say_json(values)
@@ -142,8 +142,8 @@ def _print_table(batch: "Batch", notes: Notes, ignored: int, output: Path) -> No
             typer.echo(f"Files of {len(batch.done)} frames in {output}.")
         for name in arrays:
             typer.echo(f"One array of all frames: {output / name}")
-    if batch.manifest is not None:
-        typer.echo(f"Figures of all frames: {batch.manifest.with_suffix('.csv')}")
+    if batch.table is not None:
+        typer.echo(f"Figures of all frames: {batch.table}")
 
 
 def _waited(frames: int, work_s: float, is_shared: bool) -> str:

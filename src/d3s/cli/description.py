@@ -136,7 +136,7 @@ def _image(path: Path, found: Format) -> Info:
     if samples.full_scale is not None:
         facts["share_at_0"] = float(np.mean(colours == 0))
         facts["share_at_full_scale"] = float(np.mean(colours == samples.full_scale))
-    if channels < 3 and looks_coloured(values[:, :, 0]):
+    if channels < 3 and not samples.is_lossy and looks_coloured(values[:, :, 0]):
         facts["bayer"] = "likely; the data sheet of the sensor has the order"
     return Info(
         path=str(path),

@@ -147,9 +147,7 @@ def design(
     output: Annotated[
         Path | None, _option(_FILES, "Rig file of the design to write.", "--output", "-o")
     ] = None,
-    report: Annotated[
-        Path | None, _option(_FILES, "Report to write, one page of HTML with sliders.")
-    ] = None,
+    report: Annotated[Path | None, _option(_FILES, "Report to write, one page of HTML.")] = None,
     chart: Annotated[Path | None, _option(_FILES, "Chart to write, PNG, PDF or SVG.")] = None,
     name: Annotated[str, _option(_FILES, "Name of the camera.")] = "design",
     verify: Annotated[
@@ -279,7 +277,7 @@ def _write(told: Any, options: dict[str, Any]) -> list[str]:
         from d3s.lab.view.design_page import write_design
 
         if not (options["quiet"] or options["as_json"]):
-            say_step("Computing the table of the sliders ...")
+            say_step("Drawing the page ...")
         write_design(told, options["report"], overwrite=force)
         lines.append(f"Report:  {options['report']}")
     return lines

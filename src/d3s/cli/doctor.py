@@ -4,7 +4,7 @@ import dataclasses
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -81,7 +81,8 @@ def _print(health: "Health") -> None:
     from d3s.errors import install_command
 
     console = Console()
-    for title, rows in ((f"d3s {health.version}", _rows(health)), ("extras", _extras(health))):
+    tables: dict[str, Any] = {f"d3s {health.version}": _rows(health), "extras": _extras(health)}
+    for title, rows in tables.items():
         table = Table(title=title, show_header=False)
         for row in rows:
             table.add_row(*map(escape, row))

@@ -14,7 +14,6 @@ from d3s.cli.camera import (
     SideBySide,
     SourceRig,
     name_of,
-    opened,
     rig_of_word,
 )
 from d3s.cli.depth import parsed_method
@@ -27,13 +26,15 @@ from d3s.cli.options import (
     order_of,
     with_groups,
 )
-from d3s.cli.output import Quiet, value_of
+from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 
 if TYPE_CHECKING:
-    from d3s.camera.live.pipeline import Counts, LiveRecorder
+    from d3s.camera.live.pipeline import Counts
     from d3s.camera.live.saved import Show
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
+    from d3s.camera.recording import Recorder
+    from d3s.frames import Source
     from d3s.rig import Rig
 
 _RECORDING = ".mcap"
@@ -72,9 +73,6 @@ MaxSigma = Annotated[
         parser=length_m, metavar="LENGTH", help="Show depths that are as certain, such as 5mm."
     ),
 ]
-Points = Annotated[
-    bool, typer.Option("--points", help="Also a page of 3D points, by the package viser.")
-]
 Seconds = Annotated[
     float | None,
     typer.Option(min=0, help="End after so many seconds; Ctrl-C if left.", show_default=False),
@@ -95,7 +93,6 @@ class EstimateOptions(NamedTuple):
 class ShowOptions(NamedTuple):
     """Options of the pages of a show, beside their address."""
 
-    points: Points = False
     seconds: Seconds = None
     quiet: Quiet = False
 
@@ -131,6 +128,14 @@ def live(
         Path, typer.Option("--output", "-o", help="Folder for recordings and snapshots.")
     ] = Path("live"),
     record: Annotated[bool, typer.Option("--record", help="Record from the start.")] = False,
+    foxglove: Annotated[
+        bool,
+        typer.Option(
+            "--foxglove",
+            help="Also serve the application Foxglove, at 127.0.0.1, port 8765. It has no token, "
+            "and checks neither Host nor Origin: every program and page of this machine can read.",
+        ),
+    ] = False,
     side_by_side: SideBySide = False,
     bayer: Bayer = None,
     encoding: FileEncoding = None,
@@ -142,12 +147,13 @@ def live(
     """Watch the depth of a camera in the browser, with an error bar for each pixel.
 
     Prints the address of the page, which holds a secret token: who has the address can watch. The
-    page answers this machine only, unless --host says otherwise. Ctrl-C ends it.
+    page answers this machine only, unless --host says otherwise. Ctrl-C ends it. Exit code 1 if no
+    depth was computed, such as with a rig that does not fit the camera.
     """
     from d3s.camera.live import check_server
     from d3s.camera.live.pipeline import Pipeline
     from d3s.camera.live.shows import LiveShow
-    from d3s.frames import SourceOptions
+    from d3s.frames import SourceOptions, open_source
 
     check_server()
     camera = _rig_of(source, rig)
@@ -161,7 +167,8 @@ def live(
         gain=grabbing.gain,
         keep_raw=True,  # for recordings
     )
-    frames = opened(source, camera, options, quiet=showing.quiet)
+    frames = open_source(source, camera, options)
+    _check_fit(frames, camera)
     pipeline = Pipeline(
         frames,
         camera,
@@ -175,10 +182,40 @@ def live(
             pipeline.start_recording()
         stack.enter_context(pipeline)
         title = name_of(frames, source)
-        show = LiveShow(pipeline, title=title, folder=output, has_points=showing.points)
+        show = LiveShow(pipeline, title=title, folder=output)
+        if foxglove:
+            from d3s.camera.live.foxglove import WARNING, serving
+
+            link = stack.enter_context(serving(show))
+            typer.echo(f"Open {link} in Foxglove. Warning: {WARNING}", err=True)
         _serve(stack, show, showing, address)
     if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
+    if not pipeline.counts.computed:
+        raise _nothing(pipeline.problem or pipeline.state)
+
+
+def _check_fit(source: "Source", rig: "Rig") -> None:
+    """End with the reason if the first frame of a camera does not fit the rig."""
+    from d3s.camera.capture.live_camera import GRABBING, LiveCamera, misfit
+
+    if not isinstance(source, LiveCamera) or source.state != GRABBING:
+        return
+    try:
+        first = source.first()
+        reason = "" if first is None else misfit(first, rig)
+    except BaseException:
+        source.close()
+        raise
+    if reason:
+        source.close()
+        raise _nothing(reason)
+
+
+def _nothing(reason: str) -> typer.Exit:
+    """End of a command that computed nothing."""
+    typer.echo(f"d3s: no depth was computed: {reason}", err=True)
+    return typer.Exit(NOTHING_USABLE)
 
 
 @with_groups
@@ -212,9 +249,7 @@ def view(
     settings = _settings(estimating)
     saved = open_saved(path, rig_of_word(rig))
     with ExitStack() as stack:
-        show = SavedShow(
-            saved, title=path.name, settings=settings, folder=output, has_points=showing.points
-        )
+        show = SavedShow(saved, title=path.name, settings=settings, folder=output)
         stack.enter_context(show)
         _serve(stack, show, showing, address)
 
@@ -225,12 +260,7 @@ def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Addres
 
     feed = Feed(show)
     stack.callback(feed.close)
-    pages: list[Page] = [live_page(feed)]
-    if showing.points:
-        from d3s.camera.live.points import PointsPage
-
-        pages.append(stack.enter_context(PointsPage(show)).page)
-    serve(pages, address, seconds=showing.seconds, quiet=showing.quiet)
+    serve([live_page(feed)], address, seconds=showing.seconds, quiet=showing.quiet)
 
 
 def serve(
@@ -289,7 +319,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
     )
 
 
-def _new_recorder(folder: Path, rig: "Rig", source: str) -> "LiveRecorder":
+def _new_recorder(folder: Path, rig: "Rig", source: str) -> "Recorder":
     """Recording in a new file, named by the time."""
     from d3s.atomic import make_folder
     from d3s.camera.recording.writer import Recorder

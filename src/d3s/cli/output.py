@@ -162,7 +162,9 @@ def progress_bar(
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), failed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
-        yield lambda done, _: bar.update(task, completed=done, description=_failed(failures))
+        yield lambda done, of: bar.update(
+            task, completed=done, total=of, description=_failed(failures)
+        )
 
 
 def _failed(failures: Sequence[object]) -> str:

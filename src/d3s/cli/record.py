@@ -63,6 +63,7 @@ def record(
     program is killed or the disk is full; d3s recover then gives the file its index. Exit code 3
     if the disk failed, and 1 if there was no frame.
     """
+    from d3s.camera.capture.live_camera import LiveCamera, misfit
     from d3s.camera.recording import Recorder
     from d3s.camera.recording.mcap_file import check_installed
     from d3s.frames import SourceOptions
@@ -79,6 +80,11 @@ def record(
     )
     with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
         notes = {"camera": name_of(frames_of, source)}
+        if camera is not None and isinstance(frames_of, LiveCamera):
+            first = frames_of.first()
+            reason = "" if first is None else misfit(first, camera)
+            if reason:
+                typer.echo(f"Note: the rig does not fit the frames: {reason}", err=True)
         recorder = Recorder(output, rig=camera, notes=notes, overwrite=force)
         try:
             with recorder:
@@ -240,16 +246,11 @@ def recover(
     All that can be read is copied, with an index, so that other programs open it too. Exit code 4
     if pieces in the middle were damaged.
     """
-    from d3s.camera.recording.index import McapReader
-    from d3s.camera.recording.recover import recover as make_whole
+    from d3s.camera.recording.conversion import recover as make_whole
 
     target = output or recording.with_name(f"{recording.stem}_recovered.mcap")
     check_places(target, force=force)
-    reader = McapReader(recording)
-    count = len(reader.index.chunks)
-    reader.close()
-    words = f"Copying {count} pieces."
-    with progress_bar(count, words, quiet=quiet or as_json) as progress:
+    with progress_bar(1, "Copying all that can be read.", quiet=quiet or as_json) as progress:
         found = make_whole(recording, target, overwrite=force, progress=progress)
     if as_json:
         say_json({"file": str(target), **found._asdict()})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from d3s.cli.evaluate.options import Photos
 from d3s.cli.output import SOME_FAILED, Quiet
 from d3s.cli.sweep import LensName, Scheduler, Workers, chosen_place
 
@@ -40,6 +41,7 @@ def reproduce(
         LensName,
         typer.Option(help="Lenses of the camera; fig5 is also made with typical, calibrated ones."),
     ] = LensName.PERFECT,
+    photos: Photos = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
     list_items: Annotated[
@@ -73,6 +75,7 @@ def reproduce(
             quick=quick,
             seed=seed,
             lens=lens.value,
+            photos=photos,
             workers=where,
             overwrite=force,
             watcher=watcher,

@@ -92,8 +92,8 @@ def simulate(
         SurfaceName | None,
         _option(
             _SCENE,
-            "Surfaces of random scenes: textured, or weak, with plain and weakly textured ones; "
-            "textured by default.",
+            "Surfaces of random scenes: textured, weak, with plain and weakly textured ones, or "
+            "fine, with fences and the like before plain walls; textured by default.",
         ),
     ] = None,
     count: Annotated[

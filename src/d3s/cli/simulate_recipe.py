@@ -36,6 +36,7 @@ class SurfaceName(StrEnum):
 
     TEXTURED = "textured"
     WEAK = "weak"
+    FINE = "fine"
 
 
 class PsfName(StrEnum):

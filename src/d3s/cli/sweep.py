@@ -13,7 +13,7 @@ import typer
 from d3s.cli.output import goes_on, progress_bar, value_of
 
 if TYPE_CHECKING:
-    from d3s import tasks
+    from d3s.batch.running import Workers as Place
     from d3s.lab.evaluate.contender import Contender
     from d3s.types import Progress
 
@@ -69,7 +69,7 @@ def contenders_of(given: Iterable[str] | None, if_left: Iterable[str]) -> "tuple
 class Run(TypedDict):
     """Arguments that every sweep of the library takes, by their names."""
 
-    workers: "tasks.Workers"
+    workers: "Place"
     folder: Path
     progress: "Progress | None"
 
@@ -103,18 +103,18 @@ def sweep_run(
         yield {"workers": where, "folder": folder, "progress": progress}
 
 
-def chosen_place(workers: int | None, scheduler: str | None) -> "tasks.Workers":
+def chosen_place(workers: int | None, scheduler: str | None) -> "Place":
     """Place that --workers or --scheduler names; an impossible one is wrong use."""
-    from d3s.tasks import Cluster, place_of
+    from d3s.batch.running import checked_workers
 
     if scheduler is not None:
         if workers is not None:
             raise typer.BadParameter(
                 "--workers is for this machine and --scheduler for a cluster: leave one of them."
             )
-        return Cluster(scheduler)
+        return scheduler
     with value_of("--workers"):
-        place_of(workers)
+        checked_workers(workers)
     return workers
 
 

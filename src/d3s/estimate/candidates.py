@@ -23,12 +23,14 @@ def default_depth_range_m(optics: Optics) -> tuple[float, float]:
     """
     per_dpt_px = optics.focal_length_px * optics.baseline_m
     converging_px = max(-optics.disparity_offset_px, 0.0)
-    nearest_dpt = (_LARGEST_DISPARITY_PX + converging_px) / per_dpt_px
+    nearest_dpt = (_LARGEST_DISPARITY_PX + converging_px) / max(per_dpt_px, 1e-9)
     # Vergence differs by 1 dpt between 0.5 m and 1 m, so this is the diameter in pixels per dpt.
     blur_per_dpt_px = 2.0 * float(optics.blur_radius_px(0.5, 0) - optics.blur_radius_px(1.0, 0))
     if blur_per_dpt_px > 0:
         sharp_dpt = max(1.0 / distance_m for distance_m in optics.focus_distances_m)
         nearest_dpt = min(nearest_dpt, sharp_dpt + WIDEST_BLUR_PX / blur_per_dpt_px)
+    if per_dpt_px == 0:  # a camera without baseline
+        return 1.0 / nearest_dpt, 10.0 / nearest_dpt
     smallest_px = max(_SMALLEST_DISPARITY_PX, converging_px)
     farthest_dpt = min(smallest_px / per_dpt_px, max(0.5 * nearest_dpt, converging_px / per_dpt_px))
     return 1.0 / nearest_dpt, 1.0 / farthest_dpt

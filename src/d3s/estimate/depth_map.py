@@ -30,9 +30,9 @@ class DepthMap:
     """Depth of each pixel of the left view with its uncertainty, as `d3s.estimate` returns it.
 
     All arrays are (rows, cols), the shape of the left view. A pixel either has a depth, a sigma and
-    no flag but CARRIED, or `depth_m` and `sigma_m` are NaN and at least one flag says why. No depth
-    is filled in or clamped, unless `d3s densify` is asked to: such depths have the flag FILLED. The
-    fields cannot be assigned to.
+    no flag but the remarks CARRIED and ENCLOSED, or `depth_m` and `sigma_m` are NaN and at least
+    one flag says why. No depth is filled in or clamped, unless `d3s densify` is asked to: such
+    depths have the flag FILLED. The fields cannot be assigned to.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class DepthMap:
         Confidence from 0 (none) to 1. float32, finite everywhere: pixels without a depth keep the
         confidence that they had before flags were applied.
     flags
-        Bits of `d3s.Flag`, uint16; 0 or CARRIED where a depth is measured, FILLED and the reasons
+        Bits of `d3s.Flag`, uint16; 0 or remarks where a depth is measured, FILLED and the reasons
         why none was where it is filled in. `valid` tells where there is a depth.
     rig
         The camera.
@@ -283,6 +283,7 @@ class DepthMap:
         min_confidence: float | None = None,
         max_sigma_m: float | None = None,
         carried: bool = True,
+        enclosed: bool = True,
         filled: bool = True,
     ) -> Self:
         """Return a depth map without the depths beyond thresholds; this one stays as it is.
@@ -301,6 +302,9 @@ class DepthMap:
         carried
             Whether to keep depths with the flag CARRIED, which rest on texture elsewhere in the
             window. If not, the flag CARRIED says why they are missing.
+        enclosed
+            Whether to keep depths with the flag ENCLOSED, in plain gaps between texture, which the
+            option `enclosed` of the method gives. If not, the flag says why they are missing.
         filled
             Whether to keep depths with the flag FILLED, which `d3s densify` has filled in. If not,
             the flag is removed, and the others say why they are missing.
@@ -322,6 +326,8 @@ class DepthMap:
             _drop(keep, self.sigma_m <= high, flags, Flag.LARGE_SIGMA)
         if not carried:
             keep &= (flags & np.uint16(Flag.CARRIED)) == 0
+        if not enclosed:
+            keep &= (flags & np.uint16(Flag.ENCLOSED)) == 0
         if not filled:
             keep &= (flags & np.uint16(Flag.FILLED)) == 0
             flags &= ~np.uint16(Flag.FILLED)

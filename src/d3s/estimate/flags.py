@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 class Flag(IntFlag):
     """Reason why a pixel has no depth, or a remark on its depth; its text is `__doc__`.
 
-    A pixel may have several flags. A measured depth has none, or CARRIED alone. A depth that
-    `DepthMap.densify` has filled in has FILLED, and the reasons why none was measured.
+    A pixel may have several flags. A measured depth has none but CARRIED, and ENCLOSED if it was
+    asked for. A depth that `DepthMap.densify` has filled in has FILLED, and the reasons why none
+    was measured.
     """
 
     def __new__(cls, bit: int, reason: str) -> "Flag":
@@ -32,6 +33,10 @@ class Flag(IntFlag):
     LARGE_SIGMA = 512, "the standard deviation is above the threshold"
     CARRIED = 1024, "depth rests on texture elsewhere in the window"
     FILLED = 2048, "depth is filled in from its surroundings, not measured"
+    ENCLOSED = (
+        4096,
+        "a plain gap between texture, or its edge: the depth may be that of the texture",
+    )
 
 
 def describe(flags: int) -> tuple[str, ...]:

@@ -51,6 +51,9 @@ _OWN = {
         "ConsensusOptions",
         "d3s.estimate.options",
     ),
+    "defocus": Method(
+        "d3s.estimate.defocus", "estimate_defocus", "DefocusOptions", "d3s.estimate.options"
+    ),
 }
 
 
@@ -96,9 +99,9 @@ def estimate(
         The camera that took the pair. `Rig.from_pinhole` describes any other rectified stereo pair,
         and `Rig.from_file` reads the calibration of one.
     method
-        "joint", our method; "consensus", the paper's algorithm as printed; or another method of
-        `d3s.estimate.methods.methods()`: "sgbm", "bm", "sift", "phase", "guo2017", "li2010",
-        "takeda2013".
+        "joint", our method; "consensus", the paper's algorithm; "defocus", for a camera without
+        baseline; or another method of `d3s.estimate.methods.methods()`: "sgbm", "bm", "sift",
+        "phase", "guo2017", "li2010", "takeda2013".
     options
         Options of the method, such as `JointOptions` or `ConsensusOptions`, or a mapping of field
         names to values. The default is the default of every field.
@@ -180,35 +183,50 @@ def estimate_quietly(
     """
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
-    method_options = _over_known_range(checked_options(method, options), rig)
+    method_options = checked_options(method, options)
+    if rig.optics.baseline_m == 0 and method != "defocus":
+        raise InputError(
+            f"method={method!r} compares views from two points, but the rig has "
+            "optics.baseline_m=0, two focuses of one view. Use method='defocus'."
+        )
     function, _ = method_of(method).load()
     pair = checked_pair(left, right)
-    found = function(*pair, rig, method_options)
+    method_options = _over_known_range(method_options, rig, pair)
+    found = _with_warnings(lambda views: function(*views, rig, method_options), pair)
     colour = colour_of(left)
-    return _with_warnings(found if colour is None else replace(found, colour=colour), pair)
+    return found if colour is None else replace(found, colour=colour)
 
 
-def _over_known_range(options: Options, rig: Rig) -> Options:
-    """Options that search the disparities that the rig knows of, unless they name depths."""
-    known = None if rig.stereo is None else rig.stereo.disparity_range_px
-    if known is None or options.depth_range_m is not None or options.candidates_m is not None:
+def _over_known_range(options: Options, rig: Rig, pair: CheckedPair) -> Options:
+    """Options that search the disparities of the rig or of the pair, unless they name depths."""
+    if options.depth_range_m is not None or options.candidates_m is not None:
         return options
-    return options.replace(depth_range_m=rig.optics.depth_range_m(known))
+    known = None if rig.stereo is None else rig.stereo.disparity_range_px
+    if known is not None:
+        return options.replace(depth_range_m=rig.optics.depth_range_m(known))
+    found_m = None
+    if rig.optics.aperture_radius_m == 0:
+        from d3s.estimate.own_range import range_of_pair  # compiled loops: slow to import
+
+        found_m = range_of_pair(pair, rig)
+    return options if found_m is None else options.replace(depth_range_m=found_m)
 
 
-def _with_warnings(found: DepthMap, pair: CheckedPair) -> DepthMap:
-    """Add the likely causes of a poor result to its warnings, and the left view."""
-    from d3s.estimate.diagnosis import diagnose, warnings_of  # compiled loops: slow to import
+def _with_warnings(run: Callable[[CheckedPair], DepthMap], pair: CheckedPair) -> DepthMap:
+    """Estimate a pair, with the likely causes of a poor result as warnings, and the left view."""
+    # compiled loops: slow to import
+    from d3s.estimate.aligned_views import estimate_aligned
+    from d3s.estimate.diagnosis import warnings_of
 
     started = perf_counter()
-    diagnosis = diagnose(pair, found)
+    found, diagnosis = estimate_aligned(run, pair)
     words = warnings_of(diagnosis, found.rig.optics, found.rig.stereo)
-    times_s = found.timings_s | {"diagnosis": perf_counter() - started}
+    rest_s = perf_counter() - started - sum(found.timings_s.values())
     return replace(
         found,
         intensity=pair.left,
         warnings=(*found.warnings, *words),
-        timings_s=times_s,
+        timings_s=found.timings_s | {"diagnosis": rest_s},
         comparison=diagnosis.comparison,
     )
 

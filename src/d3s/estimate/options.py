@@ -104,12 +104,14 @@ class Options(Record):
 
 
 class ConsensusOptions(Options):
-    """Options of the algorithm of the paper, method="consensus"."""
+    """Options of the algorithm of the paper, method="consensus", at its best or as printed."""
 
-    # Default: the number with which the a and b of a calibrated rig were tuned, else 240, which is
-    # steps of 0.35 px of disparity over 0.25 to 2.5 m. Up to 1.2 m the error of the method is
-    # larger than a step. Beyond, where a step is 2 to 5 cm, more candidates are more accurate, and
-    # slower.
+    # Default: the method at its best. True runs the text of the paper: the depth equation as it is
+    # derived (Eq. 10; Eq. 17 for a calibrated rig), views as they are, and of what the paper leaves
+    # open the usual: 1 px of prefilter, a window of 21 px, 240 candidates.
+    as_printed: bool = Field(default=False, description="whether to follow the paper to the letter")
+    # Default: the number with which the a and b of a calibrated rig were tuned, else 960, which are
+    # 1 cm apart at 1.64 m.
     candidates: int | None = Field(
         default=None,
         ge=2,
@@ -123,13 +125,25 @@ class ConsensusOptions(Options):
         Field(max_length=32),
         AfterValidator(_some),
     ] = Field(default=None, validate_default=True, description="the virtual baselines to compare")
-    # Default: the window of a calibrated rig, else 21. Such windows usually have 21 to 31 px; the
-    # paper does not state its window.
+    # Default: the window of a calibrated rig, else 41. The paper does not state its window.
     window_px: Window | None = Field(default=None, description="the side of the summation window")
-    # Default: the prefilter of a calibrated rig, else 1 px, which reduces noise 3.5 times and
-    # hardly weakens texture that passes the lens. The paper does not state its prefilter.
+    # Default: the prefilter of a calibrated rig, else 4 px, above which little noise passes, and
+    # below which finite differences over a residual disparity of several pixels are no derivatives.
     prefilter_sigma_px: float | None = Field(
         default=None, ge=0, le=10, description="the sigma of the Gaussian that smooths both views"
+    )
+    # Default: 12 px. Lenses that differ by 1 % in gain differ most in the mean of a window, which
+    # says nothing of depth.
+    local_mean_px: float | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="the sigma of the Gaussian mean that is taken from both views, 0 for none",
+    )
+    # A candidate and its predictions meet after a known share of their distance. Default: True, but
+    # as printed a depth is one of the candidates.
+    refine: bool | None = Field(
+        default=None, description="whether to refine between candidates, if not as printed"
     )
     # Eq. 14 of the paper, or its Eq. S5, which favours near candidates.
     agreement_in: Literal["depth and vergence", "depth"] = Field(
@@ -140,6 +154,19 @@ class ConsensusOptions(Options):
     min_confidence: float = Field(
         default=0.5, ge=0, le=1, description="the confidence that a depth must exceed"
     )
+
+
+class DefocusOptions(Options):
+    """Options of depth from defocus alone, method="defocus", for a camera without baseline."""
+
+    # The second derivative of a texture is weak: smaller windows hold more noise than detail.
+    window_px: Window = Field(default=41, description="the side of the summation window")
+    prefilter_sigma_px: PrefilterSigma = 2.0
+    # Sigma over depth at which the confidence is a half.
+    half_sigma: float = Field(
+        default=0.1, gt=0, le=10, description="the sigma, over the depth, of a confidence of 0.5"
+    )
+    min_confidence: MinConfidence = 0.5
 
 
 class JointOptions(Options):
@@ -217,8 +244,18 @@ class JointOptions(Options):
         description="the standard deviation of the disparity from rectification errors",
     )
     calibration_age_days: CalibrationAge = 0.0
+    # A right view that lies lower, is turned or larger, or in which the left one is seen, has wrong
+    # depths all over, which agree. False takes the views as they are, to judge their camera.
+    align_views: bool = Field(
+        default=True,
+        description="whether rows, roll, scale and crosstalk found in the pair are taken out",
+    )
     # The documentation states error and density for this threshold, at any depth and noise.
     min_confidence: MinConfidence = 0.5
+    # Nothing in the views tells a wall seen through a fence from paper between letters.
+    enclosed: bool = Field(
+        default=False, description="whether depths in plain gaps between texture are given"
+    )
 
     @field_validator("finest_scale")
     @classmethod

@@ -93,6 +93,7 @@ def as_image(depth_map: DepthMap, *, colour: NDArray[Any] | None = None) -> Dept
         colour=depth_map.colour if colour is None else colour_levels(colour),
         focal_length_px=depth_map.rig.optics.focal_length_px,
         principal_point_px=depth_map.rig.principal_point_px,
+        baseline_m=depth_map.rig.optics.baseline_m,
         notes={
             "camera": depth_map.rig.name,
             "method": depth_map.method,

@@ -11,7 +11,7 @@ depth_image   `DepthImage` and `Points`, the content of files of depth
 arrays        `read_npz`, `write_npz`: named arrays in one file; NPY, one array
 codecs        the readers and writers of every format of the table `d3s.formats`
 raw           the bytes of a file, the errors that every format shares, and EXIF orientation
-png, tiff, photos, netpbm           image formats (photos: JPEG, BMP and WebP)
+pictures, tiff, netpbm              image formats (pictures: PNG, JPEG, BMP and WebP)
 depth_png, exr, points              depth formats (points: PLY and CSV)
 ros           ROS messages of depth, and MCAP recordings of them
 note          the unit and the camera, inside a file of depth or beside it

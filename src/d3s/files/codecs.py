@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d3s import formats
 from d3s.errors import InputError
-from d3s.files import arrays, depth_png, exr, netpbm, note, photos, png, points, ros, tiff
+from d3s.files import arrays, depth_png, exr, netpbm, note, pictures, points, ros, tiff
 from d3s.files.depth_image import DepthImage, Points, points_of
 from d3s.files.raw import Samples
 from d3s.formats import LAYERS
@@ -48,7 +48,7 @@ def _encode_image_png(image: Image) -> bytes:
     for row in range(0, len(image), step):
         block = np.clip(image[row : row + step].astype(np.float64), 0, 1)
         levels[row : row + step] = np.rint(block * 65535)
-    return png.encode(levels)
+    return pictures.encode_png(levels)
 
 
 def _encode_depth_exr(image: DepthImage, _: float) -> bytes:
@@ -145,7 +145,7 @@ def _entries_of_depth_map(text: NDArray[Any] | None) -> dict[str, Any]:
 CODECS: dict[str, Codec] = {
     formats.NPZ.name: Codec(read_depth=_read_depth_npz),
     formats.PNG.name: Codec(
-        read_image=png.read,
+        read_image=pictures.read_png,
         read_depth=depth_png.read,
         encode_image=_encode_image_png,
         encode_depth=depth_png.encode,
@@ -157,9 +157,9 @@ CODECS: dict[str, Codec] = {
         encode_depth=lambda image, _: tiff.encode(image.depth_m, note.make_note(image)),
     ),
     formats.PNM.name: Codec(read_image=netpbm.read_pnm),
-    formats.JPEG.name: Codec(read_image=photos.read_jpeg),
-    formats.BMP.name: Codec(read_image=photos.read_bmp),
-    formats.WEBP.name: Codec(read_image=photos.read_webp),
+    formats.JPEG.name: Codec(read_image=pictures.read_jpeg),
+    formats.BMP.name: Codec(read_image=pictures.read_bmp),
+    formats.WEBP.name: Codec(read_image=pictures.read_webp),
     formats.PFM.name: Codec(
         read_image=netpbm.read_pfm,
         read_depth=lambda raw, most, _: _depth_image(netpbm.read_pfm(raw, most).values, {}),

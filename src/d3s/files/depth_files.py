@@ -10,7 +10,7 @@ import numpy as np
 
 from d3s import atomic, formats
 from d3s.errors import InputError
-from d3s.files import netpbm, note, png
+from d3s.files import netpbm, note, pictures
 from d3s.files.codecs import CHECKS, CODECS, Codec
 from d3s.files.depth_image import DepthImage, Points, check_camera
 from d3s.files.raw import named, open_file, read_rest
@@ -265,4 +265,4 @@ def _disparity_png(disparity_px: Image) -> bytes:
             f"do not fit into 16 bit of 1/{KITTI_STEPS} px, which go from 0 to "
             f"{_LARGEST_STEP / KITTI_STEPS:.1f} px. Write .pfm, which holds any."
         )
-    return png.encode(np.nan_to_num(np.maximum(steps, 1), nan=0.0).astype(np.uint16))
+    return pictures.encode_png(np.nan_to_num(np.maximum(steps, 1), nan=0.0).astype(np.uint16))

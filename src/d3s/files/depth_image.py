@@ -32,6 +32,7 @@ class DepthImage:
     colour: NDArray[np.uint8] | None = None  # (rows, cols, 3), as screens show it
     focal_length_px: float | None = None
     principal_point_px: tuple[float, float] | None = None  # (x, y); the middle of the view if None
+    baseline_m: float | None = None  # between both lenses; None if it is not known
     notes: Notes = field(default_factory=dict)  # texts for people, by name
     more: tuple[str, ...] = ()  # names of what the file holds and other formats cannot
 

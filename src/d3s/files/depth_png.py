@@ -6,13 +6,11 @@ Nothing is clamped: a depth that 16 bit cannot hold is an error.
 import numpy as np
 
 from d3s.errors import InputError
-from d3s.files import note, png
+from d3s.files import note, pictures
 from d3s.files.depth_image import DepthImage
 from d3s.types import Image
 
 _LARGEST = 65535
-_HEADER_END = len(png.SIGNATURE) + 25  # of IHDR, after which a text may stand
-_TEXT = note.KEY.encode() + b"\0"
 _UNIT_LIMITS_M = (1e-6, 1.0)
 # Units to choose from, in metres: a millimetre, then coarser ones, then finer ones.
 _UNITS_M = (
@@ -38,14 +36,14 @@ def encode(image: DepthImage, unit_m: float) -> bytes:
             f"{1e3 * unit_m:g} mm, and 0 means that there is none. Take a smaller unit "
             f"({_unit_words(image.depth_m)}), or write .tiff, which holds any."
         )
-    encoded = png.encode(np.nan_to_num(steps, nan=0.0).astype(np.uint16))
-    text = _TEXT + note.make_note(image, depth_unit_m=unit_m).encode("ascii")
-    return encoded[:_HEADER_END] + png.chunk(b"tEXt", text) + encoded[_HEADER_END:]
+    text = note.make_note(image, depth_unit_m=unit_m)
+    levels = np.nan_to_num(steps, nan=0.0).astype(np.uint16)
+    return pictures.encode_png(levels, {note.KEY: text})
 
 
 def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage:
     """Depths of a 16-bit grey PNG file; `unit_m` is for a file without a note."""
-    samples = png.read(raw, max_pixels)
+    samples = pictures.read_png(raw, max_pixels)
     levels = samples.values
     if samples.full_scale != _LARGEST or levels.ndim != 2:
         raise InputError("is a PNG, but not of depths: those are grey and have 16 bit.")
@@ -93,10 +91,7 @@ def _unit_words(depth_m: Image) -> str:
 
 def note_in(raw: bytes) -> str | None:
     """Note of a PNG file; None if it has none."""
-    for chunk in png.chunks_of(raw):
-        if chunk.kind == b"tEXt" and raw[chunk.start : chunk.end].startswith(_TEXT):
-            return raw[chunk.start + len(_TEXT) : chunk.end].decode("latin-1")
-    return None
+    return pictures.png_text(raw, note.KEY)
 
 
 def check_unit(unit_m: float) -> None:

@@ -26,6 +26,7 @@ class LightImage(NamedTuple):
     colour: Image | None  # (rows, cols, 3), linear with full scale 1, if asked for
     curve: str  # "srgb" or "linear" for a colour image of integers, "floats", or "" for grey
     orientation: int = 1  # EXIF orientation of the file, which was turned upright
+    is_lossy: bool = False  # whether the file was compressed with loss
 
     @property
     def words(self) -> str:
@@ -66,12 +67,12 @@ def light_of(
     """Intensity of samples, by the rule of `read_light`; NaN is allowed."""
     grey = as_grey(samples, linear=linear, allow_nan=True)
     if not is_colour(samples):
-        return LightImage(grey, None, "", samples.orientation)
+        return LightImage(grey, None, "", samples.orientation, samples.is_lossy)
     curve = "floats"
     if samples.full_scale is not None:
         curve = "linear" if takes_linear(samples, linear) else "srgb"
     colour = as_colour(samples, linear=linear) if keep_colour else None
-    return LightImage(grey, colour, curve, samples.orientation)
+    return LightImage(grey, colour, curve, samples.orientation, samples.is_lossy)
 
 
 def as_colour(samples: Samples, *, linear: bool | None = None) -> Image:

@@ -42,12 +42,14 @@ class Samples:
     """Samples of an image file: (rows, columns) or (rows, columns, channels of grey, RGB or RGBA).
 
     `full_scale` is the integer that means 1; None for floats, which are taken as they are.
-    `orientation` is the EXIF orientation of the file, 1 to 8; 1 is upright.
+    `orientation` is the EXIF orientation of the file, 1 to 8; 1 is upright. `is_lossy` says that
+    it was compressed with loss, in blocks.
     """
 
     values: NDArray[Any]
     full_scale: int | None
     orientation: int = 1
+    is_lossy: bool = False
 
 
 def cut_short(what: str) -> InputError:

@@ -21,6 +21,10 @@ from d3s.rig.bayer import MONO, check_said, colours, luminance, unsaid_warning
 from d3s.types import Image
 
 _Path = str | os.PathLike[str]
+_LOSSY = (
+    "is compressed with loss: plain surfaces may show its blocks, and weak texture is gone. Save "
+    "pictures as PNG or TIFF."
+)
 _FLAGS = "(--side-by-side and --rig on the command line.)"
 
 
@@ -219,6 +223,7 @@ class _Read(NamedTuple):
     image: Image
     in_colour: str
     turned: str
+    lossy: str = ""
     warning: str = ""
     colour: NDArray[np.uint8] | None = None
 
@@ -262,9 +267,10 @@ def _two(
 
 
 def _remarks(*read: _Read) -> tuple[str, ...]:
-    """Remarks on the files of a frame; on colour once, since both views are alike."""
+    """Remarks on the files of a frame; on colour and loss once, since both views are alike."""
     colours = [one.in_colour for one in read if one.in_colour]
-    return (*colours[:1], *(one.turned for one in read if one.turned))
+    lossy = [one.lossy for one in read if one.lossy]
+    return (*colours[:1], *(one.turned for one in read if one.turned), *lossy[:1])
 
 
 def _warnings(*read: _Read) -> tuple[str, ...]:
@@ -289,7 +295,8 @@ def _read(
         image, warning = found.grey, ""
         colour = None if found.colour is None else _levels(found)
         if bayer in (None, MONO) or found.curve:
-            warning = "" if bayer or found.curve else unsaid_warning(image)
+            is_known = bayer or found.curve or found.is_lossy  # loss is in blocks, with a period
+            warning = "" if is_known else unsaid_warning(image)
         else:
             if keep_colour:
                 colour = for_screens(colours(image, bayer or ""), white=None)
@@ -303,6 +310,7 @@ def _read(
         image,
         f"{path_text(path)} is {found.words}" if found.words else "",
         turned if words else "",
+        f"{path_text(path)} {_LOSSY}" if found.is_lossy else "",
         f"{path_text(path)} {warning}" if warning else "",
         colour,
     )

@@ -25,7 +25,7 @@ VIDEO_SUFFIXES = (".avi", ".mkv", ".mp4", ".mov", ".webm")
 RECORDING_SUFFIX = ".mcap"
 WORDS = (
     "A source is a file or folder of images, a video, a recording (.mcap), uvc:0 for a camera on "
-    "USB, basler, genicam, or either with :SERIAL, twin for a simulated scene, or fake:SCRIPT.toml."
+    "USB, basler or genicam, either with :SERIAL, or twin for a simulated scene."
 )
 
 
@@ -40,7 +40,7 @@ class SourceOptions:
     exposure_s: float | None = None  # of a camera
     gain: float | None = None
     keep_raw: bool = False  # leave raw files as they are, though the rig could split them
-    progress: Progress | None = None  # of rendering the twin
+    progress: Progress | None = None  # of rendering the twin; None: while it is shown
 
 
 Opener = Callable[[str, Rig | None, SourceOptions], Source]
@@ -55,7 +55,7 @@ def open_source(text: str, rig: Rig | None = None, options: SourceOptions | None
     text
         Path of a file or folder of images, of a video, or of a recording; `uvc:0`, `basler`,
         `basler:SERIAL`, `genicam`, `genicam:SERIAL`; `twin`, `twin:ROWSxCOLS`, `twin:raw`,
-        `twin:raw:ROWSxCOLS`; `fake:SCRIPT.toml`.
+        `twin:raw:ROWSxCOLS`.
     rig
         The camera: its calibration splits raw frames, and says their size.
     options

@@ -59,7 +59,7 @@ class Optics(RigPart):
     >>> optics.replace(baseline_m=-3.84e-3)
     Traceback (most recent call last):
         ...
-    d3s.errors.RigError: baseline_m=-0.00384 must be above 0: it is in metres.
+    d3s.errors.RigError: baseline_m=-0.00384 must be at least 0: it is in metres.
     """
 
     # Fields that the validators of later fields compare with come first.
@@ -69,7 +69,12 @@ class Optics(RigPart):
     aperture_radius_m: float = Field(
         ge=0, lt=0.1, description="the radius of the aperture of each lens, 0 for a pinhole"
     )
-    baseline_m: Baseline
+    baseline_m: float = Field(
+        ge=0,
+        le=1e7,
+        description="the distance between the two lens centres, 0 for one view point behind a beam "
+        "splitter",
+    )
     optical_power_left_dpt: OpticalPower
     optical_power_right_dpt: OpticalPower
     pixel_pitch_m: float = Field(

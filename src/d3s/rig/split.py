@@ -185,22 +185,36 @@ def _view(
     lines = np.require(frame.values[rows, cols], np.float32, ["C", "A", "W"])
     if calibration.lenses is None:
         moved = matrix - np.array([[0.0, 0.0, cols.start], [0.0, 0.0, rows.start]])
-        return _resample(lines, moved, shape, value_range, frame.unit)
+        return resample(lines, moved, shape, value_range, frame.unit)
     origin = np.array([rows.start, cols.start], dtype=np.float64)
     return _resample_warped(lines, origin, warped, shape, value_range, frame.unit)
 
 
-def _resample(
+def resample(
     lines: Image,
     matrix: FloatArray,
     shape: tuple[int, int],
     value_range: tuple[float, float],
     unit: float,
 ) -> Image:
-    """Interpolate along the rows of the sensor first, then along the columns of the view.
+    """Sample an image at the places of a view; NaN where the kernel leaves the image.
 
+    Interpolation is along the rows of the sensor first, then along the columns of the view.
     Columns of the view are not parallel to columns of the sensor: each sensor row is sampled where
     the column of the view crosses it.
+
+    Parameters
+    ----------
+    lines
+        Image, contiguous and writeable.
+    matrix
+        Column and row in the image (2, 3) of a column, a row and 1 in the view.
+    shape
+        Rows and columns of the view.
+    value_range
+        Smallest and largest value of the whole image: plateaus there are clipped.
+    unit
+        Factor on the values.
     """
     (a, b, c), (d, e, f) = matrix
     flat, table = lines.reshape(-1), weights().reshape(-1)
@@ -224,7 +238,7 @@ def _resample_warped(
     value_range: tuple[float, float],
     unit: float,
 ) -> Image:
-    """Interpolate as `_resample` does, at the places of a warp, and divide by the light."""
+    """Interpolate as `resample` does, at the places of a warp, and divide by the light."""
     flat, table = lines.reshape(-1), weights().reshape(-1)
     columns = np.empty((shape[1], lines.shape[0]), dtype=np.float32)
     run_over_rows(

@@ -67,7 +67,7 @@ async def answer_to(socket, **question):
 
 async def next_frame(socket):
     while True:
-        await socket.send_json({"ask": "next"})
+        await socket.send_json({"ask": "frame"})
         message = await socket.receive(timeout=60)
         if message.type is aiohttp.WSMsgType.BINARY:
             return unpacked(message.data)

@@ -10,9 +10,10 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.camera.capture import FaultKind, LiveCamera
-from d3s.camera.capture.fake import FakeDevice, FakeFault, FakeScript, script_number
+from d3s.camera.capture.live_camera import misfit
 from d3s.errors import InputError
 from d3s.frames import Frame, Refused, Source, open_source
+from fake_camera import FakeDevice, FakeFault, FakeScript, script_number
 
 RATE_HZ = 200.0
 
@@ -204,21 +205,27 @@ def test_closing_in_another_thread_ends_a_camera_that_waits():
     assert time.monotonic() - started_s < 2
 
 
-def test_a_script_is_a_source(tmp_path):
-    path = tmp_path / "script.toml"
-    path.write_text(
-        "schema_version = 1\nrate_hz = 100.0\n[[faults]]\nkind = 'drop'\nat = 2\ncount = 1\n"
-    )
-    frames = take(open_source(f"fake:{path}"), 4)
-    assert 2 not in [script_number(one) for one in frames]
-    path.write_text("schema_version = 1\nrate_hz = 0.0\n[[faults]]\nkind = 'dropp'\nat = 2\n")
-    with pytest.raises(d3s.D3SError, match="rate_hz") as error:
-        open_source(f"fake:{path}")
-    assert "dropp" in str(error.value)
-    assert str(path) in str(error.value)
-
-
 @pytest.mark.parametrize("word", ["no_such_file", "twin:ab", "uvc:x", "fake:none.toml"])
 def test_unknown_words_are_refused(word):
     with pytest.raises(d3s.D3SError):
         open_source(word)
+
+
+def test_the_first_frame_is_given_again():
+    camera = watched()
+    assert camera.first().number == 0
+    assert [one.number for one in take(camera, 3)] == [0, 1, 2]
+    with watched({"kind": "freeze", "at": 0, "seconds": 5.0}) as camera:
+        assert camera.first(0.3) is None
+
+
+def test_a_rig_that_does_not_fit_is_named():
+    frame = Frame(number=0, counts=np.zeros((60, 100), np.uint8), full_scale=255)
+    rig = d3s.Rig.paper_prototype()
+    assert "has no calibration" in misfit(frame, rig)
+    views = np.zeros((2, 60, 100), np.float32)
+    pair = Frame(number=0, views=(views[0], views[1]))
+    assert misfit(pair, rig) == ""
+    calibrated = rig.replace(calibration=calibration(frame_rows_px=120, frame_cols_px=260))
+    assert "calibrated for (120, 260)" in misfit(frame, calibrated)
+    assert "calibrated for views of" in misfit(pair, calibrated)

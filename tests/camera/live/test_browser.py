@@ -30,6 +30,17 @@ COLOURED = """(() => {
   }
   return coloured / (data.length / 4);
 })()"""
+# Share of the 3D canvas that points cover.
+COVERED = """(() => {
+  const [canvas, copy] = [d3s.panels.get('points').picture, document.createElement('canvas')];
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const context = copy.getContext('2d');
+  context.drawImage(canvas, 0, 0);
+  const data = context.getImageData(0, 0, copy.width, copy.height).data;
+  let covered = 0;
+  for (let i = 0; i < data.length; i += 4) covered += data[i] > 40;
+  return covered / (data.length / 4);
+})()"""
 SET = """(() => {
   const input = document.getElementById('%s');
   input.focus({preventScroll: true});
@@ -52,7 +63,7 @@ def test_live_page(tmp_path, width):
             await page.until("d3s.frames > 5", 60)
             # Nothing is wider than the window.
             assert await page.js("document.documentElement.scrollWidth") <= width
-            assert await page.js("document.querySelectorAll('.panel').length") == 6
+            assert await page.js("document.querySelectorAll('.panel').length") == 7
             assert 0.3 < await page.js(COLOURED) < 1
             first = await page.js("d3s.frame.serial")
             await page.until(f"d3s.frame.serial > {first}")
@@ -112,12 +123,25 @@ def test_saved_page_with_time_line(tmp_path):
             await page.resize(1400, 900)
             await page.open(address)
             await page.until("d3s.frames > 0")
-            assert await page.js("document.querySelectorAll('.panel').length") == 5
+            assert await page.js("document.querySelectorAll('.panel').length") == 6
             assert await page.js("!document.getElementById('timeline').hidden")
             await page.key(".")
             await page.until("d3s.frame.position === 1")
             await page.js(SET % ("position", 0))
             await page.until("d3s.frame.position === 0")
+            # 3D points of the plane, turned away, and cut by their sigma.
+            await page.key("6")
+            await page.until(f"{COVERED} > 0.4")
+            left, top, width, height = await page.js(BOX % "points")
+            await page.drag(left + width / 2, top + height / 2, 0.3 * width)
+            await page.until("d3s.panels.get('points').space.angles[0] > 0.5")
+            assert 0.05 < await page.js(COVERED) < 0.9
+            await page.js(SET % ("space-colour", "'sigma'"))
+            assert await page.js("!d3s.panels.get('points').bar.hidden")
+            await page.js(SET % ("space-cut", 0))
+            await page.until(f"{COVERED} < 0.01")
+            await page.js("document.activeElement.blur()")
+            await page.key("2")
             await page.js(SET % ("confidence", 1))
             await page.until(f"{COLOURED} < 0.01")
             assert page.errors == []

@@ -46,7 +46,7 @@ def crowd(address, origin, seconds) -> list[int]:
     ("seconds", "rate_hz"), [(4.0, 5.0), pytest.param(40.0, 20.0, marks=pytest.mark.slow)]
 )
 def test_crowd_costs_the_capture_nothing(seconds, rate_hz):
-    device = TwinDevice(twin_pairs(RIG, shape=SHAPE, steps=2), rate_hz=rate_hz)
+    device = TwinDevice(list(twin_pairs(RIG, shape=SHAPE, steps=2)), rate_hz=rate_hz)
     with Pipeline(LiveCamera(device), RIG) as pipeline:
         feed = Feed(LiveShow(pipeline, title="crowd"))
         server = Server([live_page(feed)])

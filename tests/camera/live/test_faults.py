@@ -8,11 +8,11 @@ import pytest
 
 import d3s
 from d3s.camera.capture import LiveCamera
-from d3s.camera.capture.fake import FakeDevice, FakeFault, FakeScript
 from d3s.camera.live import pipeline as module
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.shows import LiveShow
+from fake_camera import FakeDevice, FakeFault, FakeScript
 from live_pages import RIG, views
 
 FAULTS = (

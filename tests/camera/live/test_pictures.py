@@ -39,7 +39,7 @@ def picture(result, panel, limits=ALL):
 def test_pictures_are_as_wide_as_asked_and_never_enlarged(result, kind, width):
     image, legend = picture(result, Panel(kind=kind, width=width))
     wide = min(width, SHAPE[1])
-    assert image.shape == (wide // 2, wide, 3)
+    assert image.shape == ((2 if kind == "points" else 1) * (wide // 2), wide, 3)
     assert (legend["width"], legend["height"]) == (wide, wide // 2)
 
 
@@ -76,3 +76,16 @@ def test_filter_hides_depths(result):
     after, _ = picture(result, Panel(kind="depth", width=200), Filter(max_sigma_m=1e-9))
     assert before.std() > 5
     assert after == pytest.approx(0xBB, abs=2)
+
+
+def test_points_hold_depth_and_sigma(result):
+    image, legend = picture(result, Panel(kind="points", width=4000))
+    coded = image[: SHAPE[0]].astype(np.float64)
+    code = 256 * coded[..., 0] + coded[..., 1]
+    with np.errstate(divide="ignore"):
+        share = np.where(code > 0, (code - 1) / 65534, np.nan)
+    depth_m = legend["near"] * (legend["far"] / legend["near"]) ** share
+    np.testing.assert_allclose(depth_m, result.depth_map.depth_m, rtol=1e-4)
+    assert np.array_equal(coded[..., 2] > 0, np.isfinite(result.depth_map.sigma_m))
+    assert legend["focal"] == pytest.approx(result.depth_map.rig.optics.focal_length_px)
+    assert legend["centre"] == [(SHAPE[1] - 1) / 2, (SHAPE[0] - 1) / 2]

@@ -21,7 +21,7 @@ from d3s.camera.recording import Recorder, Recording
 
 def test_replay_has_the_bytes_of_live_depth(tmp_path):
     path = tmp_path / "twin.mcap"
-    camera = LiveCamera(TwinDevice(twin_pairs(RIG, shape=SHAPE, steps=3), rate_hz=20.0))
+    camera = LiveCamera(TwinDevice(list(twin_pairs(RIG, shape=SHAPE, steps=3)), rate_hz=20.0))
     live: dict[int, LiveDepth] = {}
     pipeline = Pipeline(camera, RIG, new_recorder=lambda: Recorder(path, rig=RIG))
     pipeline.start_recording()

@@ -266,6 +266,11 @@ def test_only_files_of_the_pages_are_served(live, path):
     assert "import" not in text
 
 
+def test_a_title_is_text(live):
+    page = server.Page(name="live", title="<b>&", files=live.server.pages[0].files)
+    assert b'<h1 id="title">&lt;b&gt;&amp;</h1>' in page.read_files()["index.html"]
+
+
 def opened_connection(live, words=b""):
     found = socket.create_connection(("127.0.0.1", live.server.gate.port), timeout=20)
     found.sendall(words)

@@ -96,7 +96,7 @@ def test_a_bag_and_back(tmp_path):
         for frame in frames:
             writer.write(frame)
             writer.write_depth(DepthImage(depth_m=depth, focal_length_px=100.0), frame.number)
-    assert to_bag(path, tmp_path / "bag") == 12
+    assert to_bag(path, tmp_path / "bag") == 15
     assert is_bag(tmp_path / "bag")
     assert from_bag(tmp_path / "bag", tmp_path / "b.mcap") == 3
     check(tmp_path / "b.mcap", frames)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from d3s.camera.recording import Recording
-from d3s.camera.recording.recover import recover
+from d3s.camera.recording.conversion import recover
 from d3s.frames import Refused
 from pages import ROOT
 
@@ -32,9 +32,9 @@ def test_each_byte_of_the_tables_of_a_recording(tmp_path):
     expected, good = RECORDING.read(path), path.read_bytes()
     with Recording(path) as recording:
         chunks = [chunk for _, chunk in recording._frames]
-        rig = recording._reader.index.attachments["rig.toml"]
-    places = [chunks[0].start + 60, rig.start + rig.length - 400, chunks[-1].start + 2500]
-    places += range(chunks[1].start + chunks[1].length, chunks[2].start + 48)
+        rig, length = recording._reader.attachments["rig.toml"]
+    places = [chunks[0] + 69, rig + length - 400, chunks[-1] + 2509]
+    places += range(chunks[2] - 200, chunks[2] + 57)
     for place in places:
         changed = bytearray(good)
         changed[place] ^= 1 + place % 255
@@ -42,15 +42,15 @@ def test_each_byte_of_the_tables_of_a_recording(tmp_path):
         assert damage.outcome(RECORDING, path, expected) in ("whole", "a part lost"), place
 
 
-@pytest.mark.parametrize(("place", "value"), [(48, 192), (1000, 1)])
+@pytest.mark.parametrize(("place", "value"), [(57, 192), (1009, 1)])
 def test_the_first_frame_is_lost_alone(tmp_path, place, value):
-    """Byte 48 of a chunk is the head of its compressed data: 192 makes it huge."""
+    """Byte 57 of a chunk is the head of its compressed data: 192 makes it huge."""
     path = tmp_path / RECORDING.name
     RECORDING.make(path)
     with Recording(path) as recording:
         first = recording._frames[0][1]
     content = bytearray(path.read_bytes())
-    content[first.start + place] ^= value
+    content[first + place] ^= value
     path.write_bytes(content)
     assert recover(path, tmp_path / "mended.mcap").frames == 5
     with Recording(path) as recording:

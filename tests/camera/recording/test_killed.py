@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from d3s.camera.recording import Recording
-from d3s.camera.recording.recover import recover
+from d3s.camera.recording.conversion import recover
 
 # Writes frames as fast as it can, and prints the number of each that was handed over.
 RECORD = """

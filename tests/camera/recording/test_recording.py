@@ -10,7 +10,7 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.camera.recording import Recorder, Recording, RecordingWriter, mcap_file
-from d3s.camera.recording.recover import recover
+from d3s.camera.recording.conversion import recover
 from d3s.errors import InputError, OutputError
 from d3s.files import DepthImage
 from d3s.frames import Frame, Refused, Source, open_source
@@ -83,7 +83,9 @@ def test_other_readers_open_it(tmp_path):
     with RecordingWriter(tmp_path / "a.mcap", rig=RIG) as writer:
         writer.write(frame)
         depth = RNG.random((61, 81), dtype=np.float32)
-        writer.write_depth(DepthImage(depth_m=depth, sigma_m=depth / 9, focal_length_px=200.0), 0)
+        writer.write_depth(
+            DepthImage(depth_m=depth, sigma_m=depth / 9, focal_length_px=200.0, baseline_m=0.01), 0
+        )
     with (tmp_path / "a.mcap").open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
         found = {
@@ -99,10 +101,30 @@ def test_other_readers_open_it(tmp_path):
     np.testing.assert_array_equal(
         np.frombuffer(found["/depth/image"][2].data, "<f4").reshape(61, 81), depth
     )
+    assert found["/camera/camera_info"][2].header.stamp.nanosec == raw.header.stamp.nanosec
+    assert list(found["/camera/camera_info"][2].k[2::3]) == [*RIG.calibration.anchor_left_px, 1]
     info = found["/depth/camera_info"][2]
     assert (info.k[0], info.width, info.distortion_model) == (200.0, 81, "plumb_bob")
+    assert found["/depth/disparity"][2].f == 200
     # Depth belongs to its frame by the time.
     assert found["/depth/image"][1].log_time == found["/camera/image_raw"][1].log_time
+
+
+def test_both_views_have_their_camera(tmp_path):
+    from rosbags.highlevel import AnyReader
+
+    with RecordingWriter(tmp_path / "a.mcap", rig=RIG) as writer:
+        writer.write(views_frame(0))
+    with AnyReader([tmp_path / "a.mcap"]) as reader:
+        found = {
+            one.topic: reader.deserialize(data, one.msgtype) for one, _, data in reader.messages()
+        }
+    left, right = found["/left/camera_info"], found["/right/camera_info"]
+    assert left.header == found["/left/image_rect"].header == right.header
+    assert (left.height, left.width) == (20, 30)
+    focal_px, baseline_m = RIG.optics.focal_length_px, RIG.optics.baseline_m
+    assert list(left.p[:4]) == [focal_px, 0, 14.5, 0]
+    assert list(right.p[:4]) == [focal_px, 0, 14.5, -focal_px * baseline_m]
 
 
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
@@ -153,8 +175,8 @@ def test_a_damaged_frame_is_refused_and_the_next_one_follows(tmp_path):
     write(tmp_path / "a.mcap", frames)
     content = bytearray((tmp_path / "a.mcap").read_bytes())
     with Recording(tmp_path / "a.mcap") as recording:
-        span = recording._frames[1][1]
-    content[span.start + span.length // 2] ^= 0xFF
+        (_, first), (_, second), *_ = recording._frames
+    content[first + (second - first) * 5 // 4] ^= 0xFF
     (tmp_path / "bad.mcap").write_bytes(content)
     with Recording(tmp_path / "bad.mcap") as recording:
         found = list(recording)

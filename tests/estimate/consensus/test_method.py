@@ -13,7 +13,9 @@ from d3s.estimate.flags import Flag
 
 PROTOTYPE = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)
-QUICK = ConsensusOptions(candidates=16, depth_range_m=(0.5, 1.6), window_px=9, min_confidence=0.2)
+QUICK = ConsensusOptions(
+    as_printed=True, candidates=16, depth_range_m=(0.5, 1.6), window_px=9, min_confidence=0.2
+)
 # Half a window of 9 px, one pixel for the differences, three for the prefilter.
 REACH_PX = 4 + 1 + 3
 
@@ -103,11 +105,26 @@ def test_compiled_matches_reference_over_several_tiles():
     assert found.density > 0.5
 
 
+def test_best_is_by_default_and_better_than_printed():
+    pair = _pair(1.0, "stone", shape=(110, 300))
+    best = _assert_compiled_matches_reference(
+        *pair, PROTOTYPE, ConsensusOptions(candidates=120, refine=False)
+    )
+    printed = estimate_consensus(*pair, PROTOTYPE, ConsensusOptions(as_printed=True))
+    refined = estimate_consensus(*pair, PROTOTYPE, ConsensusOptions(candidates=120))
+    errors = [np.nanmean(np.abs(one.depth_m - 1.0)) for one in (printed, best, refined)]
+    assert errors[1] < 0.3 * errors[0]
+    assert errors[2] < errors[1]
+    brighter = estimate_consensus(1.03 * pair[0], pair[1], PROTOTYPE, ConsensusOptions())
+    assert np.nanmean(np.abs(brighter.depth_m - 1.0)) < 0.01
+
+
 def test_plane_is_found_and_wrong_depths_have_low_confidence():
     left, right = _pair(0.6, "leaves", shape=(90, 260))
-    found = d3s.estimate(left, right, PROTOTYPE, method="consensus")
+    printed = ConsensusOptions(as_printed=True)
+    found = d3s.estimate(left, right, PROTOTYPE, method="consensus", options=printed)
     assert found.method == "consensus"
-    assert found.options == ConsensusOptions()
+    assert found.options == printed
     assert set(found.timings_s) == {"prepare", "search", "confidence", "diagnosis"}
     assert found.warnings == ()
     assert np.nanmedian(found.depth_m) == pytest.approx(0.6, rel=0.05)
@@ -213,7 +230,9 @@ def test_clipped_patch_is_flagged_and_nothing_else():
 
 def test_depth_beyond_the_range_is_flagged():
     left, right = _pair(0.6, "leaves", 0.005)
-    options = ConsensusOptions(candidates=12, depth_range_m=(0.75, 1.6), min_confidence=0.0)
+    options = QUICK.replace(
+        candidates=12, depth_range_m=(0.75, 1.6), window_px=21, min_confidence=0.0
+    )
     found = estimate_consensus(left, right, PROTOTYPE, options)
     at_end = (found.flags & np.uint16(Flag.OUT_OF_RANGE)) != 0
     assert at_end.any()
@@ -273,11 +292,12 @@ def test_wrong_option_is_named(options, words):
 
 
 def test_virtual_baselines_scale_with_the_baseline():
-    plan = make_plan(PROTOTYPE, ConsensusOptions(), (902, 1802))
+    plan = make_plan(PROTOTYPE, ConsensusOptions(as_printed=True), (902, 1802))
     np.testing.assert_allclose(plan.baselines_m, [0.45e-3, 0.50e-3, 0.55e-3])
     wide = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.384)
     np.testing.assert_allclose(
-        make_plan(wide, ConsensusOptions(), (902, 1802)).baselines_m, [0.045, 0.05, 0.055]
+        make_plan(wide, ConsensusOptions(as_printed=True), (902, 1802)).baselines_m,
+        [0.045, 0.05, 0.055],
     )
     tuned = make_plan(_calibrated(), ConsensusOptions(), (902, 1802))
     np.testing.assert_array_equal(tuned.baselines_m, [-5e-4, 4e-4, 6e-4])
@@ -287,15 +307,20 @@ def test_virtual_baselines_scale_with_the_baseline():
 
 def test_calibrated_rig_sets_the_settings_it_was_tuned_with():
     rig = _calibrated()
-    assert make_plan(rig, ConsensusOptions(), (90, 180)).settings == (240, 21, 1.0)
+    assert make_plan(rig, ConsensusOptions(as_printed=True), (90, 180)).settings == (
+        240,
+        21,
+        1.0,
+        0,
+    )
     known = {"tuned_candidates": 50, "tuned_window_px": 31, "tuned_prefilter_sigma_px": 4.0}
     rig = rig.replace(calibration=rig.calibration.replace(**known))
     plan = make_plan(rig, ConsensusOptions(), (90, 180))
-    assert plan.settings == (50, 31, 4.0)
+    assert plan.settings == (50, 31, 4.0, 12.0)
     assert plan.candidates_m.size == 50
     chosen = make_plan(rig, ConsensusOptions(window_px=9, prefilter_sigma_px=0), (90, 180))
-    assert chosen.settings == (50, 9, 0.0)
-    _assert_compiled_matches_reference(*_pair(shape=(60, 300)), rig, ConsensusOptions())
+    assert chosen.settings == (50, 9, 0.0, 12.0)
+    _assert_compiled_matches_reference(*_pair(shape=(60, 300)), rig, ConsensusOptions(refine=False))
     options = {"candidates": 50, "window_px": 31, "prefilter_sigma_px": 4.0}
     found, alike = (
         d3s.estimate(*_pair(shape=(60, 300)), rig, method="consensus", options=one)
@@ -307,7 +332,7 @@ def test_calibrated_rig_sets_the_settings_it_was_tuned_with():
 def test_candidates_are_increasing_and_even_in_inverse_depth():
     candidates = candidates_m(PROTOTYPE, ConsensusOptions(candidates=7, depth_range_m=(0.5, 2.0)))
     np.testing.assert_allclose(1 / candidates, np.linspace(2, 0.5, 7))
-    plan = make_plan(PROTOTYPE, ConsensusOptions(), (902, 1802))
+    plan = make_plan(PROTOTYPE, ConsensusOptions(as_printed=True), (902, 1802))
     assert plan.candidates_m.size == 240
     assert (np.diff(plan.candidates_m) > 0).all()
     assert (np.diff(plan.shifts_px, axis=0) < 0).all()

@@ -12,7 +12,9 @@ from d3s.lab.evaluate.cameras import TUNED_RIG
 
 TUNED = d3s.Rig.load(TUNED_RIG)
 NOISE = 0.02
-OPTIONS = d3s.ConsensusOptions(candidates=200, window_px=21, prefilter_sigma_px=2.0)
+OPTIONS = d3s.ConsensusOptions(
+    as_printed=True, candidates=200, window_px=21, prefilter_sigma_px=2.0
+)
 
 
 def without_noise(**changes) -> d3s.Rig:

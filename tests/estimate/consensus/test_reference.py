@@ -95,6 +95,7 @@ def test_one_pixel_by_hand(kind):
     ) / len(baselines)
 
     options = ConsensusOptions(
+        as_printed=True,
         candidates_m=candidates,
         virtual_baselines_m=baselines,
         window_px=5,
@@ -121,6 +122,7 @@ def test_sine_in_closed_form(true_m):
     predicted = f * dx * np.sin(k) / (2 * np.tan(k * residual / 2))
     confidence = 1 / ((1 + abs(candidates - predicted)) * (1 + abs(1 / candidates - 1 / predicted)))
     options = ConsensusOptions(
+        as_printed=True,
         candidates_m=tuple(candidates),
         virtual_baselines_m=(dx,),
         window_px=5,
@@ -136,7 +138,9 @@ def test_sine_in_closed_form(true_m):
     )
 
 
-OPTIONS = ConsensusOptions(candidates=12, depth_range_m=(0.5, 1.5), window_px=9, min_confidence=0.3)
+OPTIONS = ConsensusOptions(
+    as_printed=True, candidates=12, depth_range_m=(0.5, 1.5), window_px=9, min_confidence=0.3
+)
 
 
 def _search(left: np.ndarray, right: np.ndarray, options=OPTIONS) -> d3s.DepthMap:

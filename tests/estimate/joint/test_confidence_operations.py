@@ -70,14 +70,14 @@ def _trust(shape, seed: int = 2) -> Trust:
     return Trust(*(part.astype(np.float32) for part in parts))
 
 
-def _has_depth(flags: np.ndarray) -> np.ndarray:
-    """All flags but the remark that a depth is carried over leave a pixel without a depth."""
-    return (flags & ~np.uint16(Flag.CARRIED)) == 0
+def _has_depth(flags: np.ndarray, remarks: int = Flag.CARRIED) -> np.ndarray:
+    """All flags but remarks leave a pixel without a depth."""
+    return (flags & ~np.uint16(remarks)) == 0
 
 
 def _flags(shape, seed: int = 3) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    some = rng.choice([int(Flag.OCCLUDED), int(Flag.AMBIGUOUS)], shape)
+    some = rng.choice([int(Flag.OCCLUDED), int(Flag.AMBIGUOUS), int(Flag.ENCLOSED)], shape)
     return np.where(rng.uniform(size=shape) < 0.1, some, 0).astype(np.uint16)
 
 
@@ -116,7 +116,9 @@ def _assert_same(
     for name in ("depth_m", "sigma_m"):
         one, other = getattr(ours, name)[same], getattr(theirs, name)[same]
         np.testing.assert_allclose(one, other, rtol=2e-5)
-        np.testing.assert_array_equal(np.isnan(one), ~_has_depth(ours.flags[same]))
+        np.testing.assert_array_equal(
+            np.isnan(one), ~_has_depth(ours.flags[same], parameters.remarks)
+        )
     np.testing.assert_allclose(ours.confidence, theirs.confidence, atol=2e-5)
     assert ((ours.confidence >= 0) & (ours.confidence <= 1)).all()
     return ours
@@ -135,6 +137,7 @@ def _assert_same(
         {"sigma_at_half_confidence_px": 0.02, "sigma_at_half_confidence_per_px": 1e-4},
         {"wrong_at_half_confidence": 0.5, "wrong_variance_px2": 9.0, "harmless_wrong": 0.2},
         {"max_carried_px": 0.0},
+        {"remarks": int(Flag.CARRIED | Flag.ENCLOSED), "enclosed_confidence": 0.3},
         {"min_correlation": 0.6, "max_misfit": 1.5},
     ],
     ids=str,

@@ -11,7 +11,7 @@ from d3s.lab.evaluate import evaluate_stereo
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.stereo.evaluation import (
     checked_lights,
-    stereo_tasks,
+    stereo_jobs,
 )
 from d3s.lab.evaluate.stereo.measures import (
     DisparityResult,
@@ -217,9 +217,9 @@ def test_run_over_scenes_lights_and_methods(middlebury):
 def test_finished_trials_are_found_again_until_a_file_changes(tmp_path):
     folder = write_middlebury(tmp_path / "Bench")
     found = find_scenes(tmp_path)
-    jobs = [stereo_tasks(found, (Contender.parse("bm"),), (LightChange(),))[0].job]
+    jobs = [stereo_jobs(found, (Contender.parse("bm"),), (LightChange(),))[0]]
     write_pfm(folder / "disp0GT.pfm", np.full(SHAPE, 3.0))
-    jobs.append(stereo_tasks(found, (Contender.parse("bm"),), (LightChange(),))[0].job)
+    jobs.append(stereo_jobs(found, (Contender.parse("bm"),), (LightChange(),))[0])
     assert jobs[0] != jobs[1]
     calls = []
     evaluate_stereo(folder, "bm", workers=1, kept=tmp_path / "kept")

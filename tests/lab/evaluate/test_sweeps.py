@@ -5,9 +5,11 @@ import io
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from d3s.errors import InputError, OptionsError
+from d3s.files import write_image
 from d3s.lab.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
@@ -51,6 +53,23 @@ def test_no_pattern_is_both_tuned_on_and_reported():
     assert not set(TUNING_PATTERNS) & set(REPORT_PATTERNS)
     assert set(TUNING_PATTERNS) | set(REPORT_PATTERNS) == set(PATTERNS)
     assert len(REPORT_PATTERNS) >= 8
+
+
+def test_photos_are_the_textures_in_place_of_patterns(tmp_path):
+    for name in "cab":
+        noise = np.random.default_rng(ord(name)).random((64, 96))
+        write_image(tmp_path / f"{name}.png", noise)
+    sweep = TINY.replace(photos=str(tmp_path))
+    assert list(sweep.textures) == ["a.png", "b.png"]  # as many as patterns
+    assert sweep.places == TINY.places
+    rig = sweep.default_rig()
+    first, other = (sweep.trial(place, rig) for place in ((0, 0), (1, 0)))
+    assert first.key == {"texture": "a.png", "depth_m": 0.6}
+    assert np.abs(first.left - other.left).max() > 0.1
+    (layer, *_) = FEW.replace(photos=str(tmp_path)).scene(0).layers_for(rig.optics, (200, 260))
+    assert layer.texture.image == str(tmp_path)
+    with pytest.raises(InputError, match="there is no such folder"):
+        TINY.replace(photos=str(tmp_path / "no")).check()
 
 
 def test_planes_have_a_row_for_each_texture_depth_and_method(planes):

@@ -72,3 +72,22 @@ def test_disparity_that_lenses_add_is_subtracted():
     # The vergence is that of the measured disparity: 1.026 / m instead of 1.
     assert results[0].depth_m == pytest.approx(np.full((3, 5), 1.0), abs=2e-4)
     assert results[1].depth_m == pytest.approx(np.full((3, 5), 23.232 / 23.832), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["li2010", "takeda2013"])
+def test_whole_labels_are_whole_pixels(method):
+    """At 1.2 m the disparity is 19.36 px: the label is off by 0.36 px, 2.2 cm."""
+    rig = d3s.Rig.paper_prototype()
+    scene = d3s.Plane(depth_m=1.2, texture="stone")
+    pair = d3s.simulate(scene, rig, noise=0.01, shape=(90, 160))
+    whole, refined = (
+        d3s.estimate(pair.left, pair.right, rig, method=method, options={"labels": labels})
+        for labels in ("whole", "subpixel")
+    )
+    assert whole.density > 0.5
+    disparity_px = whole.disparity_px[whole.valid]
+    np.testing.assert_allclose(disparity_px, np.rint(disparity_px), atol=1e-4)
+    errors_m = [np.nanmedian(np.abs(one.depth_m - 1.2)) for one in (whole, refined)]
+    assert errors_m[1] < 0.003 < 0.02 < errors_m[0] < 0.024
+    # The rounding is in sigma: a pixel over the root of 12.
+    assert np.nanmin(whole.sigma_px) > 0.288 > np.nanmedian(refined.sigma_px)

@@ -8,8 +8,8 @@ from d3s.lab.evaluate.cameras import BOARD
 from d3s.lab.reproduce import fig5_accuracy
 from d3s.lab.reproduce.fig1b_working_range import measured_ranges
 from d3s.lab.reproduce.fig5_accuracy import THRESHOLDS, lines_of, make_accuracy, sweeps
-from d3s.lab.reproduce.item import Context
-from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED
+from d3s.lab.reproduce.item import Comparison, Context
+from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, WHOLE
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
 
@@ -40,7 +40,7 @@ def row_at(depth_m, mae_m):
 
 def made_up(reach_m):
     """Every method with an error of 1 mm up to its reach, and 2 cm beyond; 0.9 m if not told."""
-    told = {name: reach_m.get(name, 0.9) for name in (one.name for one in OTHERS)}
+    told = {name: reach_m.get(name, 0.9) for name in (one.name for one in (*OTHERS, *WHOLE))}
     rows = [
         row(name, z, 0.001 if z <= far else 0.02) for name, far in told.items() for z in DEPTHS_M
     ]
@@ -61,6 +61,8 @@ def make(monkeypatch, tmp_path):
         rows = made_up(reach_m | {TUNED.name: 1.64})
         monkeypatch.setattr(fig5_accuracy, "measure", lambda context: rows)
         monkeypatch.setattr(fig5_accuracy, "parameters", lambda context: [{"sweep": {}}])
+        density = Comparison(what="density", paper="", ours="", why="")
+        monkeypatch.setattr(fig5_accuracy, "_density_comparison", lambda context: density)
         return make_accuracy(Context(folder=tmp_path, quick=quick))
 
     return made

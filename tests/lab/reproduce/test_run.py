@@ -73,6 +73,9 @@ def test_another_seed_or_size_is_another_result(tmp_path, calls):
     # What was made in full is better than a quick look.
     assert states(reproduce((), tmp_path, items=items, quick=True, seed=1)) == {"one": "kept"}
     assert [context.quick for _, context in calls] == [True, True, False]
+    photos = {"seed": 1, "photos": "mine"}
+    assert states(reproduce((), tmp_path, items=items, **photos)) == {"one": "made"}
+    assert calls[3][1].photos == "mine"
     assert calls[2][1].seed == 1
 
 

@@ -118,7 +118,7 @@ def test_weak_scenes_have_plain_weak_and_textured_surfaces():
         ),
         ({"seed": 1, "patterns": "leaves"}, "patterns='leaves' must be a list."),
         ({"seed": 1, "thing": 3}, "thing is unknown. Did you mean things?"),
-        ({"seed": 1, "surfaces": "flat"}, "surfaces='flat' must be 'textured' or 'weak'."),
+        ({"seed": 1, "surfaces": "flat"}, "surfaces='flat' must be 'textured', 'weak' or 'fine'."),
     ],
 )
 def test_wrong_scene_says_what_is_wrong(values, words):
@@ -136,3 +136,14 @@ def test_folder_that_is_not_there_or_empty_is_refused(tmp_path):
     for folder, words in ((tmp_path / "none", "there is no such"), (tmp_path, "no image in it")):
         with pytest.raises(InputError, match=words):
             d3s.simulate(d3s.RandomScene(seed=1, photos=[str(folder)]), PROTOTYPE, shape=SHAPE)
+
+
+def test_fine_scenes_have_fine_objects_before_a_plain_wall():
+    outlines = []
+    for seed in range(6):
+        *things, wall = layers(seed, surfaces="fine", things=3)
+        assert wall.texture.contrast <= 0.1
+        for mask in (thing.mask for thing in things if thing.mask.sum() > 1000):
+            steps = sum(np.abs(np.diff(mask, axis=axis)).sum() for axis in (0, 1))
+            outlines.append(steps / np.sqrt(mask.sum()))
+    assert np.median(outlines) > 5.5  # a disk has 4.5

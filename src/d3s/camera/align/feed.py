@@ -1,19 +1,16 @@
 """Sessions of the alignment page: readings, picture and captures in a browser."""
 
 import asyncio
-from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from aiohttp import web
 
 from d3s.camera.align.quantities import next_step, steps_of
 from d3s.camera.align.session import Session, Shown
-from d3s.camera.live.channel import Channel
-from d3s.camera.live.security import HEADERS
+from d3s.camera.live.channel import Channel, Visit
 from d3s.camera.live.server import Page
-from d3s.errors import D3SError, InputError
+from d3s.errors import InputError
 from d3s.record import short_repr
 
 
@@ -77,18 +74,8 @@ def frame_json(shown: Shown) -> dict[str, Any]:
     }
 
 
-STATE_EVERY_S = 0.5
-"""Seconds after which a page that waits for a frame is told the state instead."""
 PICTURE_COLS_PX = 960
 _QUALITY = 80  # of the JPEG
-# The report has its styles and pictures in itself, and no scripts.
-_REPORT_HEADERS = {
-    **HEADERS,
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
-        "base-uri 'none'; form-action 'none'"
-    ),
-}
 
 
 def align_pages(session: Session) -> list[Page]:
@@ -98,13 +85,8 @@ def align_pages(session: Session) -> list[Page]:
     async def serve(channel: Channel) -> None:
         await _Visit(session, channel).run()
 
-    async def report(_request: web.Request, rest: str) -> web.StreamResponse:
-        if rest or session.calibrated is None:
-            text = "There is no report yet: calibrate first.\n"
-            return web.Response(status=404, text=text, headers=HEADERS)
-        return web.Response(
-            text=session.calibrated.page, content_type="text/html", headers=_REPORT_HEADERS
-        )
+    def report() -> str | None:
+        return None if session.calibrated is None else session.calibrated.page
 
     return [
         Page(name="align", title="Alignment", files=folder, serve=serve),
@@ -112,64 +94,30 @@ def align_pages(session: Session) -> list[Page]:
     ]
 
 
-class _Visit:
+class _Visit(Visit):
     """One page in a browser."""
 
     def __init__(self, session: Session, channel: Channel) -> None:
+        super().__init__(channel, session.newest)
         self._session = session
-        self._channel = channel
-        self._asked: asyncio.Event = asyncio.Event()
-        self._changed: asyncio.Event = asyncio.Event()
+        self._sent: Shown | None = None
 
-    async def run(self) -> None:
-        loop = asyncio.get_running_loop()
+    def state(self) -> dict[str, Any]:
+        """State of the session."""
+        return state_json(self._session)
 
-        def notify() -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._changed.set)
+    async def frame(self, asked: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]] | None:
+        """Newest readings, unless they were sent."""
+        shown = self._session.newest.peek()
+        if shown is None or shown is self._sent:
+            return None
+        self._sent = self._session.newest.read() or shown
+        picture = await asyncio.to_thread(picture_of, self._sent)
+        return {"is": "frame", **frame_json(self._sent), **self.state()}, [picture]
 
-        self._session.newest.listeners.append(notify)
-        sender = asyncio.create_task(self._send_frames())
-        answers: set[asyncio.Task[None]] = set()
-        try:
-            async for message in self._channel:
-                if message.get("ask") == "next":
-                    self._asked.set()
-                    continue
-                task = asyncio.create_task(self._answer(message))
-                answers.add(task)
-                task.add_done_callback(answers.discard)
-        finally:
-            self._session.newest.listeners.remove(notify)
-            sender.cancel()
-
-    async def _send_frames(self) -> None:
-        """Send the newest frame when the page asks for one; the state if there is no new one."""
-        sent: Shown | None = None
-        while True:
-            await self._asked.wait()
-            self._asked.clear()
-            shown = self._session.newest.peek()
-            if shown is None or shown is sent:
-                self._changed.clear()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), STATE_EVERY_S)
-                shown = self._session.newest.peek()
-            state = state_json(self._session)
-            if shown is None or shown is sent:
-                await self._channel.send({"is": "state", **state})
-                continue
-            sent = self._session.newest.read()
-            picture = await asyncio.to_thread(picture_of, shown)
-            await self._channel.send({"is": "frame", **frame_json(shown), **state}, [picture])
-
-    async def _answer(self, message: dict[str, Any]) -> None:
-        answer: dict[str, Any] = {"is": "answer", "id": message.get("id")}
-        try:
-            answer |= await asyncio.to_thread(_done, self._session, message)
-        except D3SError as error:
-            answer["error"] = str(error)
-        await self._channel.send({**answer, **state_json(self._session)})
+    async def answer(self, ask: Any, message: dict[str, Any]) -> dict[str, Any]:
+        """Do what a message asks for."""
+        return {**await asyncio.to_thread(_done, self._session, message), **self.state()}
 
 
 def _done(session: Session, message: dict[str, Any]) -> dict[str, Any]:

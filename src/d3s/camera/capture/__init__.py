@@ -1,9 +1,8 @@
 """Cameras: sources of frames that are watched, and opened again when they are lost.
 
 live_camera `LiveCamera`: a device that is watched: order and format of its frames
-device      the protocol of devices, and their pace
+device      the bases of devices, and their pace
 twin        a moving scene of the simulator as a device
-fake        a device with faults by a script
 uvc         cameras on USB that OpenCV reads
 basler      cameras of Basler
 genicam     cameras with GenICam

@@ -110,6 +110,27 @@ class FrameFormat(NamedTuple):
         return ""
 
 
+def misfit(outcome: Frame | Refused, rig: Rig) -> str:
+    """Reason why a rig cannot take frames like this one; empty if it can."""
+    if isinstance(outcome, Refused):
+        return outcome.reason
+    if outcome.views is None:
+        try:
+            outcome.pair(rig)
+        except InputError as error:
+            return str(error) if outcome.whole else ""
+        return ""
+    size = None if rig.stereo is None else rig.stereo.shape
+    if rig.calibration is not None:
+        size = rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
+    if size is None or outcome.shape == size:
+        return ""
+    return (
+        f"views have {outcome.shape[0]} x {outcome.shape[1]} px (rows x columns), and the rig was "
+        f"calibrated for views of {size[0]} x {size[1]} px. Give the rig of this camera."
+    )
+
+
 GRABBING = "grabbing"
 _STEP_S = 0.1  # of a wait for a frame, and so the time that closing takes
 _FAULTS_KEPT = 500
@@ -184,6 +205,7 @@ class LiveCamera:
         self._period_s: float | None = None
         self._order = Order()
         self._asked: dict[str, float] = {}  # settings
+        self._first: Frame | Refused | None = None  # that was looked at before the iteration
         device.open()
         self._is_open = True
 
@@ -199,7 +221,7 @@ class LiveCamera:
     @property
     def state(self) -> str:
         """State for people: "grabbing", or "lost: " or "refused: " and the reason."""
-        return self._state
+        return self._device.busy or self._state
 
     @property
     def settings(self) -> CameraSettings:
@@ -224,17 +246,8 @@ class LiveCamera:
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
         """Change settings of the device; they are set again when it was lost and is back.
 
-        Parameters
-        ----------
-        exposure_s
-            Exposure time in seconds; None leaves it as it is.
-        gain
-            Gain in the unit of the camera; None leaves it as it is.
-
-        Raises
-        ------
-        InputError
-            When the camera has no such setting, or the value is out of its range.
+        Raises an `InputError` when the camera has no such setting, or the value is out of its
+        range.
         """
         self._device.configure(exposure_s=exposure_s, gain=gain)
         asked = {"exposure_s": exposure_s, "gain": gain}
@@ -247,6 +260,13 @@ class LiveCamera:
             self._device.close()
             self._is_open = False
 
+    def first(self, timeout_s: float = 2.0) -> Frame | Refused | None:
+        """First outcome, which the iteration gives again; None if none comes in time."""
+        end_s = time.monotonic() + timeout_s
+        while self._first is None and time.monotonic() < end_s:
+            self._first = self._next()
+        return self._first
+
     def __enter__(self) -> Self:
         """Return the camera itself."""
         return self
@@ -257,6 +277,9 @@ class LiveCamera:
 
     def __iter__(self) -> Iterator[Frame | Refused]:
         """Frames as they come; waits while the camera is lost."""
+        first, self._first = self._first, None
+        if first is not None:
+            yield first
         while not self._closed.is_set():
             outcome = self._next()
             if outcome is not None:
@@ -295,7 +318,7 @@ class LiveCamera:
         if frame is not None:
             words = f"frame {frame.number} of the camera came after its frame {self._order.last}."
             self._note(FaultKind.OUT_OF_ORDER, words)
-        self._waited_s += waited_s
+        self._waited_s += 0 if self._device.busy else waited_s
         exposure = self._device.settings.exposure_s
         if self._waited_s > self._freeze_s + (0 if exposure is None else 3 * exposure.value):
             with self._in_use:

@@ -1,14 +1,16 @@
 """The twin as a camera: a moving scene, rendered once and shown again and again at a fixed rate."""
 
 import math
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from d3s.camera.capture.device import Pace
-from d3s.errors import InputError
-from d3s.frames.frame import CameraSettings, Frame
+from d3s.camera.capture.device import Device, Pace
+from d3s.errors import D3SError, InputError
+from d3s.frames.frame import Frame
 from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.pair import DEFAULT_SHAPE, simulate
 from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawLayout, simulate_raw
@@ -16,7 +18,6 @@ from d3s.lab.twin.scenes import Layer, Layered
 from d3s.lab.twin.sensor import Sensor
 from d3s.lab.twin.textures import Texture
 from d3s.rig import Rig
-from d3s.types import Progress
 
 NOISE = 0.01
 """Standard deviation of the noise of pairs, relative to full scale."""
@@ -50,57 +51,69 @@ def moving_scene(phase: float, shape: tuple[int, int]) -> Layered:
     )
 
 
-class TwinDevice:
-    """Device that shows the frames of a moving scene.
+class TwinDevice(Device):
+    """Device that shows the frames of a moving scene, to and fro, as far as they are rendered.
 
-    Rendering takes seconds, and showing nearly nothing: every frame is rendered before the first
-    is shown, and the scene goes to and fro.
+    Rendering takes seconds, and showing nearly nothing: frames of an iterator are rendered in a
+    thread while those that are done are shown, and all those of a sequence are there.
     """
 
-    def __init__(self, frames: Sequence[Frame], *, rate_hz: float, name: str = "twin") -> None:
-        if not frames:
-            raise InputError("frames is empty: a device shows at least one.")
-        self._loop = tuple(frames) + tuple(frames[-2:0:-1])
+    name = "twin"
+
+    def __init__(self, frames: Iterable[Frame], *, rate_hz: float) -> None:
         self._pace = Pace(rate_hz)
-        self._name = name
+        self._frames: list[Frame] = []
+        self._problem: D3SError | None = None
+        self._is_closed = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        if isinstance(frames, Sequence):
+            self._frames += frames
+            if not frames:
+                raise InputError("frames is empty: a device shows at least one.")
+        else:
+            self.busy = "rendering the first frame of the scene"
+            work = threading.Thread(target=self._render, args=(frames,), daemon=True)
+            self._thread = work
 
-    @property
-    def name(self) -> str:
-        """Name for people."""
-        return self._name
-
-    @property
-    def settings(self) -> CameraSettings:
-        """No settings: exposure and gain are part of the rendered frames."""
-        return CameraSettings()
+    def _render(self, frames: Iterable[Frame]) -> None:
+        try:
+            for frame in frames:
+                if self._is_closed:
+                    return
+                with self._changed:
+                    self._frames.append(frame)
+                    self.busy = ""
+                    self._changed.notify_all()
+        except D3SError as error:
+            self._problem, self.busy = error, ""
 
     def open(self) -> None:
         """Begin with the first frame."""
+        if self._thread is not None and self._thread.ident is None:
+            self._thread.start()
         self._pace.begin()
 
     def grab(self, timeout_s: float) -> Frame | None:
         """Next frame when its time has come; frames that nobody took in time are lost."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._frames, timeout_s):
+                if self._problem is not None:
+                    raise self._problem
+                return None
         number = self._pace.wait(timeout_s)
         if number is None:
             return None
-        shown = self._loop[number % len(self._loop)]
-        return Frame(
-            number=number,
-            name=shown.name,
-            views=shown.views,
-            raw=shown.raw,
-            counts=shown.counts,
-            full_scale=shown.full_scale,
-            time_s=time.monotonic(),
-        )
-
-    def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Refuse to change settings: there are none."""
-        if exposure_s is not None or gain is not None:
-            raise InputError("the twin has no exposure and no gain. Leave them.")
+        done = len(self._frames)
+        place = number % max(2 * done - 2, 1)
+        shown = self._frames[min(place, 2 * done - 2 - place) if done > 1 else 0]
+        return replace(shown, number=number, time_s=time.monotonic())
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Stop rendering, after the frame that is under way."""
+        self._is_closed = True
+        if self._thread is not None and self._thread.ident is not None:
+            self._thread.join()  # a compiled loop must not outlive the interpreter
 
 
 def twin_pairs(
@@ -110,19 +123,14 @@ def twin_pairs(
     steps: int = DEFAULT_STEPS,
     noise: float | Sensor = NOISE,
     seed: int = 0,
-    progress: Progress | None = None,
-) -> list[Frame]:
-    """Rectified pairs of the moving scene."""
+) -> Iterator[Frame]:
+    """Rectified pairs of the moving scene, each rendered when it is asked for."""
     shape = shape or _view_shape(rig)
-    frames = []
     for number, phase in enumerate(np.linspace(0, 1, _checked_steps(steps))):
         pair = simulate(
             moving_scene(float(phase), shape), rig, noise=noise, seed=(seed, number), shape=shape
         )
-        frames.append(Frame(number=number, views=(pair.left, pair.right)))
-        if progress is not None:
-            progress(number + 1, steps)
-    return frames
+        yield Frame(number=number, views=(pair.left, pair.right))
 
 
 def twin_raw(
@@ -133,11 +141,9 @@ def twin_raw(
     steps: int = DEFAULT_STEPS,
     noise: float | Sensor = NOISE,
     seed: int = 0,
-    progress: Progress | None = None,
-) -> list[Frame]:
-    """Raw frames of the moving scene, as counts of 12 bits."""
+) -> Iterator[Frame]:
+    """Raw frames of the moving scene, as counts of 12 bits, each rendered when it is asked for."""
     half = layout.rows_px, layout.cols_px // 2
-    frames = []
     for number, phase in enumerate(np.linspace(0, 1, _checked_steps(steps))):
         image = simulate_raw(
             moving_scene(float(phase), half),
@@ -148,10 +154,7 @@ def twin_raw(
             mounts=mounts,
         ).image
         levels = np.rint(np.clip(image, 0, 1) * np.float32(FULL_SCALE)).astype(np.uint16)
-        frames.append(Frame(number=number, counts=levels, full_scale=FULL_SCALE))
-        if progress is not None:
-            progress(number + 1, steps)
-    return frames
+        yield Frame(number=number, counts=levels, full_scale=FULL_SCALE)
 
 
 def scaled_layout(shape: tuple[int, int]) -> RawLayout:

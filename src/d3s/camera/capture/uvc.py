@@ -6,8 +6,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from d3s.errors import CameraError, InputError
-from d3s.frames.frame import CameraSettings, Frame
+from d3s.camera.capture.device import Device
+from d3s.errors import CameraError
+from d3s.frames.frame import Frame
 from d3s.frames.video import ImageMaker
 from d3s.rig import Rig
 
@@ -15,7 +16,7 @@ _WAITING_FRAMES = 4
 _FAILURES = 5  # to read an image, in a row: the camera is gone
 
 
-class UvcDevice:
+class UvcDevice(Device):
     """Device that OpenCV reads, in a thread of its own, since reading may wait for ever.
 
     OpenCV does not tell the units of exposure and gain, which differ between systems: they are no
@@ -31,19 +32,10 @@ class UvcDevice:
         linear: bool | None = None,
         rate_hz: float | None = None,
     ) -> None:
+        self.name = f"uvc:{number}"
         self._number, self._rate_hz = number, rate_hz
         self._maker = ImageMaker(rig, side_by_side, linear)
         self._reading: _Reading | None = None
-
-    @property
-    def name(self) -> str:
-        """Name for people."""
-        return f"uvc:{self._number}"
-
-    @property
-    def settings(self) -> CameraSettings:
-        """No settings: their units are not known."""
-        return CameraSettings()
 
     def open(self) -> None:
         """Connect, and begin to read."""
@@ -54,7 +46,7 @@ class UvcDevice:
         if not capture.isOpened():
             capture.release()
             raise CameraError(
-                f"there is no camera uvc:{self._number}, or another program uses it. Plug it in, "
+                f"there is no camera {self.name}, or another program uses it. Plug it in, "
                 "or try another number."
             )
         if self._rate_hz is not None:
@@ -73,14 +65,6 @@ class UvcDevice:
                 raise CameraError(f"{self.name} gives no images any more. Plug it in.") from None
             return None
         return self._maker.frame(image, number=number, time_s=time_s)
-
-    def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
-        """Refuse to change settings: their units are not known."""
-        if exposure_s is not None or gain is not None:
-            raise InputError(
-                "exposure and gain of a UVC camera cannot be set here, since OpenCV does not tell "
-                "their units. Use the tool of the system, such as v4l2-ctl."
-            )
 
     def close(self) -> None:
         """Release the camera; a read that hangs is left behind."""

@@ -14,8 +14,8 @@ saved       `SavedShow`: saved depth maps, recordings and folders on a page
 pictures    colours, JPEG and colour scales
 feed        `Feed`: sessions of the live page
 channel     messages between page and server
+foxglove    the same for the application Foxglove, if it is asked for
 server      `Server` and `Page`: any number of pages
-points      `PointsPage`: 3D points by viser, behind our own checks
 security    checks of token, Host and Origin
 
 Pages are in the folder `pages`: HTML, CSS and JavaScript without a build step, of which `shared`
@@ -31,9 +31,3 @@ def check_server() -> None:
     """Raise an `InputError` if the package that serves pages is not installed."""
     if importlib.util.find_spec("aiohttp") is None:
         raise MissingPackageError("live pages need the package aiohttp", "live")
-
-
-def check_points() -> None:
-    """Raise an `InputError` if the package that shows 3D points is not installed."""
-    if importlib.util.find_spec("viser") is None:
-        raise MissingPackageError("3D points need the package viser", "points")

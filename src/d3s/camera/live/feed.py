@@ -1,30 +1,26 @@
 """Sessions of the live page: frames on request, values of clicks, settings and buttons.
 
-A page asks for the next frame when it can draw one, so nothing queues, and only panels that it
-shows are encoded. Several pages that ask for the same picture share its encoding.
+Only panels that a page shows are encoded, and pages that ask for the same picture share it.
 """
 
 import asyncio
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Any
 
 from d3s.camera.live import results
-from d3s.camera.live.channel import Channel
+from d3s.camera.live.channel import Channel, Visit
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
 from d3s.camera.live.results import LiveDepth
 from d3s.camera.live.saved import Show
 from d3s.camera.live.server import Page
 from d3s.camera.live.settings import FAST, Filter
-from d3s.errors import D3SError, InputError
+from d3s.errors import InputError
 from d3s.record import short_repr
-
-STATE_EVERY_S = 0.5
-"""Seconds after which a page that waits for a frame is told the state instead."""
 
 _KEPT = 4  # results beside those on the screen of a page, for clicks on the frame before
 _MOST_PICTURES = 64  # encoded pictures kept for other pages
@@ -46,37 +42,15 @@ class Feed:
         )
         # One thread: encoding must not take the cores from the estimate.
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="d3s-encode")
-        self._changed: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        show.results.listeners.append(self._notify)
 
     async def serve(self, channel: Channel) -> None:
         """Serve one page until it goes."""
-        self._loop = asyncio.get_running_loop()
+        await channel.send(self.hello())
         await _Session(self, channel).run()
 
     def close(self) -> None:
-        """Stop encoding, and stop to listen to the results."""
-        if self._notify in self.show.results.listeners:
-            self.show.results.listeners.remove(self._notify)
+        """Stop encoding."""
         self._encoder.shutdown(cancel_futures=True)
-
-    def _notify(self) -> None:
-        """Wake the sessions; called in any thread."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        if self._changed is not None:
-            self._changed.set()
-            self._changed = None
-
-    async def wait_for_change(self) -> None:
-        """Wait for the next result or change of settings."""
-        if self._changed is None:
-            self._changed = asyncio.Event()
-        await self._changed.wait()
 
     def keep(self, result: LiveDepth) -> None:
         """Keep a result that is about to be shown, for clicks."""
@@ -126,6 +100,7 @@ class Feed:
             ],
             "abilities": self.show.abilities(),
             "fast": FAST,
+            **self.state(),
         }
 
     def state(self) -> dict[str, Any]:
@@ -144,53 +119,29 @@ class Feed:
         }
 
 
-class _Session:
+class _Session(Visit):
     """One page in one browser."""
 
     def __init__(self, feed: Feed, channel: Channel) -> None:
+        super().__init__(channel, feed.show.results)
         self._feed = feed
-        self._channel = channel
         self._on_screen: LiveDepth | None = None
         self._drawn = 0  # serial number of the newest result that was drawn
-        self._asked: dict[str, Any] | None = None
-        self._ask = asyncio.Event()
 
-    async def run(self) -> None:
-        """Send frames in one task, answer messages in this one, until the page goes."""
-        await self._channel.send(self._feed.hello())
-        frames = asyncio.create_task(self._send_frames())
-        try:
-            async for message in self._channel:
-                await self._answer(message)
-        finally:
-            frames.cancel()
-            await asyncio.gather(frames, return_exceptions=True)
+    def state(self) -> dict[str, Any]:
+        """State of the show."""
+        return self._feed.state()
 
-    # Frames ---------------------------------------------------------------------------------------
-
-    async def _send_frames(self) -> None:
-        while self._channel.is_open:
-            await self._ask.wait()
-            self._ask.clear()
-            asked, self._asked = self._asked, None
-            try:
-                await self._send_frame(asked or {})
-            except D3SError as error:
-                await self._channel.send({"is": "problem", "text": str(error)})
-
-    async def _send_frame(self, asked: dict[str, Any]) -> None:
-        """Send the next frame that the page has not drawn, and the state while there is none."""
+    async def frame(self, asked: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]] | None:
+        """Newest result, unless the page has drawn it with these settings."""
         panels = _panels(asked.get("panels"))
-        drawn = asked.get("after"), asked.get("version")
         results, feed = self._feed.show.results, self._feed
-        while True:
-            newest, settings = results.peek(), feed.show.settings
-            if newest is not None and (newest.serial, settings.version) != drawn:
-                break
-            if self._ask.is_set():  # the page has changed its mind
-                return
-            if not await _first_of(STATE_EVERY_S, feed.wait_for_change(), self._ask.wait()):
-                await self._channel.send({"is": "state", **feed.state()})
+        newest, settings = results.peek(), feed.show.settings
+        if newest is None or (newest.serial, settings.version) == (
+            asked.get("after"),
+            asked.get("version"),
+        ):
+            return None
         result = results.read() or newest
         feed.keep(result)
         self._on_screen = result
@@ -202,28 +153,15 @@ class _Session:
             "pictures": [legend for _, legend in drawings],
             **feed.state(),
         }
-        await self._channel.send(header, [picture for picture, _ in drawings])
+        return header, [picture for picture, _ in drawings]
 
-    # Answers --------------------------------------------------------------------------------------
-
-    async def _answer(self, message: dict[str, Any]) -> None:
-        ask = message.get("ask")
-        if ask == "frame":
-            self._asked = message
-            self._ask.set()
-            return
-        if ask == "drawn":
-            self._note_drawn(message.get("serial"))
-            return
-        try:
-            answer = await self._answer_to(ask, message)
-        except D3SError as error:
-            answer = {"error": str(error)}
-        await self._channel.send({"is": "answer", "id": message.get("id"), **answer})
-
-    async def _answer_to(self, ask: Any, message: dict[str, Any]) -> dict[str, Any]:
+    async def answer(self, ask: Any, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Value of a click, or the outcome of a control."""
         feed = self._feed
         limits = feed.show.settings.shown
+        if ask == "drawn":
+            self._note_drawn(message.get("serial"))
+            return None
         if ask == "pixel":
             result = self._result(message)
             return await feed.in_thread(results.pixel, result, limits, message.get("place"))
@@ -265,17 +203,6 @@ class _Session:
         if result is not None and result.serial > self._drawn:
             self._drawn = result.serial
             self._feed.latencies_s.append(time.monotonic() - result.grabbed_s)
-
-
-async def _first_of(timeout_s: float, *waits: Coroutine[Any, Any, Any]) -> bool:
-    """Wait until one of several is over, or for a time; tells whether one is."""
-    tasks = [asyncio.ensure_future(one) for one in waits]
-    try:
-        done, _ = await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-    return bool(done)
 
 
 def _panels(asked: Any) -> list[Panel]:

@@ -17,6 +17,7 @@ from d3s.estimate import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.plot.flag_colours import FLAG_COLOURS, first_flag
 from d3s.estimate.plot.panels import NO_VALUE_COLOUR, VISIBLE_COLOUR
+from d3s.files.depth_image import middle_px
 from d3s.record import short_repr
 
 PANELS = {
@@ -26,6 +27,7 @@ PANELS = {
     "sigma": "Sigma",
     "confidence": "Confidence",
     "flags": "Flags",
+    "points": "3D",
 }
 """Panels of the page, by name, with their titles."""
 
@@ -44,21 +46,11 @@ _SAMPLES = 40_000
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Picture that a page asks for.
+    """Picture that a page asks for."""
 
-    Parameters
-    ----------
-    kind
-        Name of the panel, a key of `PANELS`.
-    width
-        Largest width in pixels; a picture is never enlarged.
-    low, high
-        Ends of the colour scale, in metres for depth and sigma; automatic if None.
-    """
-
-    kind: str
-    width: int
-    low: float | None = None
+    kind: str  # key of `PANELS`
+    width: int  # largest, in pixels; a picture is never enlarged
+    low: float | None = None  # ends of the colour scale, in metres; automatic if None
     high: float | None = None
 
     def __post_init__(self) -> None:
@@ -77,22 +69,12 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class ColourScale:
-    """Colour scale of a picture.
+    """Colour scale of a picture."""
 
-    Parameters
-    ----------
-    low, high
-        Values of the first and the last colour.
-    unit
-        Unit of the values; empty for pure numbers.
-    is_log
-        Whether colours are even in the logarithm.
-    """
-
-    low: float
+    low: float  # value of the first colour
     high: float
-    unit: str = ""
-    is_log: bool = False
+    unit: str = ""  # empty for pure numbers
+    is_log: bool = False  # whether colours are even in the logarithm
 
 
 class AutoRange:
@@ -151,6 +133,8 @@ def draw(result: LiveDepth, panel: Panel, limits: Filter, ranges: AutoRange) -> 
         picture, legend = _grey(result, panel.kind, size)
     elif panel.kind == "flags":
         picture, legend = _flags(result.shown(limits), size)
+    elif panel.kind == "points":
+        return _points(result, limits, ranges, size)
     else:
         picture, legend = _numbers(result, panel, limits, ranges, size)
     done, encoded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
@@ -192,6 +176,46 @@ def _flags(shown: DepthMap, size: tuple[int, int]) -> tuple[NDArray[np.uint8], d
         if counts[index]
     ]
     return colours[number], {"flags": legend}
+
+
+def _points(
+    result: LiveDepth, limits: Filter, ranges: AutoRange, size: tuple[int, int]
+) -> tuple[bytes, Any]:
+    """PNG for `space.js`: depth and sigma above, without loss, and the left view below."""
+    shown = result.shown(limits)
+    layers = (shown.depth_m, shown.sigma_m)
+    small = [cv2.resize(one, size, interpolation=cv2.INTER_NEAREST) for one in layers]
+    depth_m, sigma_m = (one.astype(np.float32, copy=False) for one in small)
+    known = depth_m[np.isfinite(depth_m)]
+    near, far = (float(known.min()), float(known.max())) if known.size else (1.0, 2.0)
+    far = max(far, 1.001 * near)
+    with np.errstate(invalid="ignore"):
+        code = np.rint(np.log(depth_m / near) * (65534 / math.log(far / near))) + 1
+    code = np.nan_to_num(code).astype(np.uint16)
+    scale = ranges.scale(result, shown, "sigma")
+    numbers = cv2.merge(
+        [_levels(sigma_m, scale), (code & 255).astype(np.uint8), (code >> 8).astype(np.uint8)]
+    )
+    grey, _ = _grey(result, "left", size)
+    view = grey if grey.ndim == 3 else cv2.merge([grey] * 3)
+    picture = np.vstack([numbers, view])
+    done, encoded = cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 1])
+    if not done:
+        raise InputError("the picture of points could not be encoded.")
+    factor = size[0] / shown.depth_m.shape[1]
+    x, y = shown.rig.principal_point_px or middle_px(shown.depth_m.shape)
+    return encoded.tobytes(), {
+        "kind": "points",
+        "width": size[0],
+        "height": size[1],
+        "focal": factor * shown.rig.optics.focal_length_px,
+        "centre": [factor * (x + 0.5) - 0.5, factor * (y + 0.5) - 0.5],
+        "near": near,
+        "far": far,
+        "middle": float(np.median(known)) if known.size else 1.0,
+        "low": scale.low,
+        "high": scale.high,
+    }
 
 
 def _numbers(
@@ -255,15 +279,12 @@ def _colours(kind: str, count: int) -> NDArray[np.uint8]:
 
 def bar_colours(kind: str) -> list[str]:
     """Colours of a colour bar from low to high, as `#rrggbb`; none for flags."""
-    if kind == "flags":  # which has a legend
+    if kind in ("flags", "points"):  # which have a legend, and the colours of others
         return []
     if kind in ("left", "right"):
-        return [f"#{level:02x}{level:02x}{level:02x}" for level in _square_root_levels()]
+        levels = (round(255 * math.sqrt(step / 31)) for step in range(32))
+        return [f"#{level:02x}{level:02x}{level:02x}" for level in levels]
     return ["#" + bytes(one).hex() for one in _colours(kind, 32)]
-
-
-def _square_root_levels() -> list[int]:
-    return [round(255 * math.sqrt(step / 31)) for step in range(32)]
 
 
 @cache

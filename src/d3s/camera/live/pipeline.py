@@ -14,13 +14,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from d3s.camera.capture import FaultKind, LiveCamera
 from d3s.camera.live.results import LiveDepth, compute
 from d3s.camera.live.settings import Settings
 from d3s.camera.live.slot import Newest, Slot, Stagger, Started
+from d3s.camera.recording import Recorder
 from d3s.errors import D3SError, InputError
 from d3s.frames import Frame, Refused, Source
 from d3s.rig import Rig
@@ -29,43 +29,19 @@ from d3s.runtime.parallel import beside_others
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Frames since the start: what came, what was lost and where, what was shown.
+    """Frames since the start: what came, what was lost and where, what was shown."""
 
-    Parameters
-    ----------
-    grabbed
-        Frames that the source gave.
-    lost_by_camera
-        Frames that the camera or the cable lost before one that came.
-    broken
-        Frames of which parts did not arrive.
-    refused
-        Frames that the source could not read.
-    out_of_order
-        Frames with a number or a time that is not after that of the frame before.
-    not_computed
-        Frames that a newer one replaced while another was being computed.
-    failed
-        Frames that could not be split or estimated.
-    computed
-        Depth maps.
-    not_shown
-        Depth maps that a newer one replaced before anybody looked.
-    recorded, not_recorded
-        Frames that the recording took, and those that its queue had to drop.
-    """
-
-    grabbed: int = 0
-    lost_by_camera: int = 0
-    broken: int = 0
-    refused: int = 0
-    out_of_order: int = 0
-    not_computed: int = 0
-    failed: int = 0
+    grabbed: int = 0  # that the source gave
+    lost_by_camera: int = 0  # or by the cable, before one that came
+    broken: int = 0  # of which parts did not arrive
+    refused: int = 0  # that the source could not read
+    out_of_order: int = 0  # with a number or a time that is not after that of the frame before
+    not_computed: int = 0  # that a newer one replaced while another was being computed
+    failed: int = 0  # that could not be split or estimated
     computed: int = 0
-    not_shown: int = 0
+    not_shown: int = 0  # depth maps that a newer one replaced before anybody looked
     recorded: int = 0
-    not_recorded: int = 0
+    not_recorded: int = 0  # that the queue of the recording had to drop
 
 
 class Rate:
@@ -108,35 +84,6 @@ STALE_S = 1.0
 _ENDED = "the source has ended"
 _CLOSE_S = 5.0  # for threads to end
 _AT_ONCE = 2  # frames of a camera that are computed at the same time
-
-
-class LiveRecorder(Protocol):
-    """Recording under way: takes every frame, never waits, and counts what it had to drop."""
-
-    @property
-    def path(self) -> Path:
-        """File of the recording."""
-
-    @property
-    def written(self) -> int:
-        """Frames taken until now."""
-
-    @property
-    def dropped(self) -> int:
-        """Frames that did not fit into the queue."""
-
-    @property
-    def state(self) -> str:
-        """State for people: "recording", or "failed: " and the reason."""
-
-    def put(self, frame: Frame) -> Any:
-        """Take a frame; called in the grab thread."""
-
-    def refuse(self, refused: Refused) -> None:
-        """Note a frame that the source could not read; called in the grab thread."""
-
-    def close(self) -> None:
-        """Write what is queued, and finish the file; raises if the recording has failed."""
 
 
 @dataclass
@@ -184,7 +131,7 @@ class Pipeline:
         *,
         settings: Settings | None = None,
         drop: bool = True,
-        new_recorder: Callable[[], LiveRecorder] | None = None,
+        new_recorder: Callable[[], Recorder] | None = None,
     ) -> None:
         self.rig = rig
         self.results: Newest[LiveDepth] = Newest()
@@ -193,7 +140,7 @@ class Pipeline:
         self._source = source
         self._drop = drop
         self._new_recorder = new_recorder
-        self._recorder: LiveRecorder | None = None
+        self._recorder: Recorder | None = None
         self._recorded = (0, 0)  # taken and dropped, by recordings that have ended
         self._recorder_lock = threading.Lock()
         self._settings_lock = threading.Lock()
@@ -270,7 +217,7 @@ class Pipeline:
         """Whether a recording is under way."""
         return self._recorder is not None
 
-    def start_recording(self) -> LiveRecorder:
+    def start_recording(self) -> Recorder:
         """Begin a recording, unless one is under way, and return it."""
         if self._new_recorder is None:
             raise InputError("there is nowhere to record to. Start with a folder for recordings.")
@@ -279,7 +226,7 @@ class Pipeline:
                 self._recorder = self._new_recorder()
             return self._recorder
 
-    def stop_recording(self) -> LiveRecorder | None:
+    def stop_recording(self) -> Recorder | None:
         """Finish the recording that is under way, if any, and return it."""
         with self._recorder_lock:
             recorder, self._recorder = self._recorder, None
@@ -316,6 +263,11 @@ class Pipeline:
         return 0 if camera is None else camera.fault_counts.get(FaultKind.OUT_OF_ORDER, 0)
 
     @property
+    def problem(self) -> str:
+        """Reason why the newest frame has no depth map; empty if it has one, or none came."""
+        return self._problem
+
+    @property
     def silent_s(self) -> float | None:
         """Seconds since the last frame that was new and whole; None before the first."""
         return None if self._last_s is None else time.monotonic() - self._last_s
@@ -339,11 +291,13 @@ class Pipeline:
             return f"the recording has {recorder.state}"
         silent_s = self.silent_s
         if silent_s is None:
-            return f"waiting for the first frame. {self._problem}".strip()
+            name = "the source" if camera is None else camera.name
+            return f"waiting for the first frame of {name}. {self._problem}".strip()
         if silent_s > STALE_S:
             return f"no new frame for {silent_s:.0f} s. {self._problem}".strip()
         if self.results.peek() is None:
-            return self._problem or "computing the first depth map: loops may be compiled first"
+            compiling = "computing the first depth map: loops may be compiled first"
+            return f"no depth map yet: {self._problem}" if self._problem else compiling
         return self._problem or "running"
 
     # Threads --------------------------------------------------------------------------------------

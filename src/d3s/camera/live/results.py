@@ -35,46 +35,22 @@ class LightHistogram:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LiveDepth:
-    """Depth of one frame, with the views and times that a page shows.
+    """Depth of one frame, with the views and times that a page shows."""
 
-    Parameters
-    ----------
-    serial
-        Number of the result, from 1, always increasing; pages name a result by it.
-    number, name
-        Number and name of the frame in its source.
-    left, right
-        Rectified views, full scale 1. None if only a depth map was saved.
-    depth_map
-        Depth of the left view, unfiltered.
-    light
-        Histogram and clipped pixels; None without views.
-    grabbed_s
-        Time when the frame came, by `time.monotonic`.
-    time_s
-        Time stamp of the frame, if its source has one.
-    split_s, estimate_s, waited_s
-        Time of both steps, and of waiting for them.
-    remarks
-        Remarks and warnings of the source.
-    position
-        Place on the time line of saved frames, from 0; None for live frames.
-    """
-
-    serial: int
-    number: int
+    serial: int  # from 1, always increasing; pages name a result by it
+    number: int  # of the frame in its source
     name: str
-    left: Image | None
+    left: Image | None  # rectified, full scale 1; None if only a depth map was saved
     right: Image | None
-    depth_map: DepthMap
-    light: LightHistogram | None
-    grabbed_s: float
-    time_s: float | None = None
+    depth_map: DepthMap  # of the left view, unfiltered
+    light: LightHistogram | None  # None without views
+    grabbed_s: float  # by `time.monotonic`
+    time_s: float | None = None  # time stamp of the frame, if its source has one
     split_s: float = 0.0
     estimate_s: float = 0.0
-    waited_s: float = 0.0
-    remarks: tuple[str, ...] = ()
-    position: int | None = None
+    waited_s: float = 0.0  # for both steps
+    remarks: tuple[str, ...] = ()  # and warnings of the source
+    position: int | None = None  # on the time line of saved frames; None for live ones
     _filtered: dict[Filter, DepthMap] = field(default_factory=dict)
 
     @property

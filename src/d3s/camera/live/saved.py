@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.results import LiveDepth, compute, measure_light
@@ -23,28 +23,6 @@ from d3s.rig import Rig
 
 DEPTH_SUFFIX = ".npz"
 _CLOSE_S = 5.0
-
-
-class Saved(Protocol):
-    """Saved frames by their position."""
-
-    @property
-    def count(self) -> int:
-        """Number of frames."""
-
-    @property
-    def panels(self) -> Collection[str]:
-        """Panels that there are."""
-
-    @property
-    def is_estimated(self) -> bool:
-        """Whether depth is estimated when a frame is shown, so that options matter."""
-
-    def result(self, position: int, settings: Settings, serial: int) -> LiveDepth:
-        """LiveDepth of a frame."""
-
-    def close(self) -> None:
-        """Release files."""
 
 
 class SavedMaps:
@@ -109,6 +87,10 @@ class SavedFrames:
             raise InputError(f"{frame.name}: {frame.reason}")
         found = compute(frame, self._rig, settings, serial=serial, grabbed_s=time.monotonic())
         return replace(found, position=position)
+
+
+Saved = SavedMaps | SavedFrames
+"""Saved frames by their position."""
 
 
 def open_saved(path: str | os.PathLike[str], rig: Rig | None = None) -> Saved:
@@ -189,12 +171,10 @@ class SavedShow:
         title: str,
         settings: Settings | None = None,
         folder: Path | None = None,
-        has_points: bool = False,
     ) -> None:
         self.title = title
         self.results: Newest[LiveDepth] = Newest()
         self.settings = settings or Settings()
-        self.has_points = has_points
         self._saved = saved
         self._folder = folder
         self._wanted: Slot[int] = Slot()
@@ -227,7 +207,6 @@ class SavedShow:
             "record": False,
             "snapshot": self._folder is not None,
             "positions": self._saved.count,
-            "points": self.has_points,
             "estimate": self._saved.is_estimated,
             "camera": {},
         }

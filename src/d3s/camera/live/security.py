@@ -31,6 +31,14 @@ HEADERS = {
 }
 """Headers of every answer: nothing is cached, framed, or loaded from elsewhere."""
 
+DOCUMENT_HEADERS = HEADERS | {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+}
+"""Headers of a document that has its styles and pictures in itself, and no scripts."""
+
 
 def new_token() -> str:
     """Secret part of the address, other at every start."""

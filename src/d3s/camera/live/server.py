@@ -3,7 +3,7 @@
     server = Server([Page(name="live", title="Live", files=folder, serve=feed.serve)])
     with server.running() as address: ...
 
-Addresses are /TOKEN/NAME/ (index.html of the page), /TOKEN/NAME/FILE, /TOKEN/NAME/socket, and
+Addresses are /TOKEN/NAME/ (the page in its shell), /TOKEN/NAME/FILE, /TOKEN/NAME/socket, and
 /TOKEN/shared/FILE for files that all pages share. Nothing else is served. Files are those of a
 folder of the package, read once at the start.
 """
@@ -12,17 +12,18 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from html import escape
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
-from types import MappingProxyType
+from string import Template
 
 from aiohttp import http_exceptions, web, web_protocol
 
 from d3s.camera.live.channel import Channel
-from d3s.camera.live.security import HEADERS, LOOPBACK, MAX_MESSAGE_BYTES, Gate
+from d3s.camera.live.security import DOCUMENT_HEADERS, HEADERS, LOOPBACK, MAX_MESSAGE_BYTES, Gate
 from d3s.errors import InputError
 
 _TYPES = {
@@ -48,9 +49,6 @@ def _is_of_ours(record: logging.LogRecord) -> bool:
 _LOG = logging.getLogger(__name__)
 _LOG.addFilter(_is_of_ours)
 
-Proxy = Callable[[web.Request, str], Awaitable[web.StreamResponse]]
-"""Answer to a request below a page, given the rest of its path."""
-
 
 def shared_files() -> Traversable:
     """Folder of the files that all pages share: `page.css` and `page.js`."""
@@ -59,43 +57,31 @@ def shared_files() -> Traversable:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """One page of a server.
+    """One page of a server: a shell that all share, with its own `body.html`, script and styles."""
 
-    Parameters
-    ----------
-    name
-        Part of the address, such as "live".
-    title
-        Title of the link to it.
-    files
-        Folder with `index.html` and what it loads, most often in the package:
-        ``importlib.resources.files("d3s.camera.align") / "page"``. Subfolders are not served.
-    serve
-        Called for each WebSocket of the page, with its `Channel`; the connection ends when it
-        returns.
-    answer
-        In place of files and `serve`: answers all requests below the page.
-    """
-
-    name: str
+    name: str  # part of the address, and name of the script and the styles
     title: str
-    files: Traversable | None = None
-    serve: Callable[[Channel], Awaitable[None]] | None = None
-    answer: Proxy | None = None
+    files: Traversable | None = None  # folder, most often in the package; no subfolders
+    serve: Callable[[Channel], Awaitable[None]] | None = None  # each WebSocket, until it returns
+    answer: Callable[[], str | None] | None = None  # in their place: a page without scripts
 
-    def read_files(self) -> Mapping[str, bytes]:
+    def read_files(self) -> dict[str, bytes]:
         """Contents of the files by name."""
-        return _read_folder(self.files) if self.files is not None else {}
+        if self.files is None:
+            return {}
+        found = _read_folder(self.files)
+        shell = Template((shared_files() / "shell.html").read_text("utf-8"))
+        body = found.pop("body.html").decode()
+        page = shell.substitute(name=self.name, title=escape(self.title), body=body)
+        return {**found, "index.html": page.encode()}
 
 
-def _read_folder(folder: Traversable) -> Mapping[str, bytes]:
-    return MappingProxyType(
-        {
-            one.name: one.read_bytes()
-            for one in folder.iterdir()
-            if one.is_file() and _suffix(one.name) in _TYPES
-        }
-    )
+def _read_folder(folder: Traversable) -> dict[str, bytes]:
+    return {
+        one.name: one.read_bytes()
+        for one in folder.iterdir()
+        if one.is_file() and _suffix(one.name) in _TYPES
+    }
 
 
 def _suffix(name: str) -> str:
@@ -134,6 +120,7 @@ class Server:
         self._pages = {page.name: page for page in self.pages}
         self._files = {page.name: page.read_files() for page in self.pages}
         self._files["shared"] = _read_folder(shared_files())
+        del self._files["shared"]["shell.html"]
         self.gate = Gate(host=self.host, port=self.port)
 
     @property
@@ -243,8 +230,11 @@ class Server:
             return web.Response(status=405, text="Only GET is answered.\n", headers=HEADERS)
         name, slash, rest = rest.partition("/")
         page = self._pages.get(name)
-        if page is not None and page.answer is not None and (slash or is_socket):
-            return await page.answer(request, rest)
+        if page is not None and page.answer is not None and slash and not rest:
+            text = page.answer()
+            if text is None:
+                return _not_found()
+            return web.Response(text=text, content_type="text/html", headers=DOCUMENT_HEADERS)
         if name and not slash:  # so that relative addresses of the page work
             return _moved(f"/{token}/{name}/") if name in self._files else _not_found()
         if not name:

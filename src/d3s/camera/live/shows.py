@@ -31,11 +31,9 @@ class LiveShow:
         *,
         title: str,
         folder: Path | None = None,
-        has_points: bool = False,
     ) -> None:
         self.pipeline = pipeline
         self.title = title
-        self.has_points = has_points
         self._folder = folder
 
     @property
@@ -56,7 +54,6 @@ class LiveShow:
             "record": self.pipeline.can_record,
             "snapshot": self._folder is not None,
             "positions": None,
-            "points": self.has_points,
             "estimate": True,
             "camera": {
                 name: {"value": one.value, "range": one.range}

@@ -3,15 +3,13 @@
 Frames and depth come in as they are made; a file that Foxglove, Lichtblick and ROS 2 open comes
 out, also if the process is killed or the disk is full. Frames come back bit for bit.
 
-writer      `RecordingWriter`: writes one frame after the other; `Recorder`: in a thread of its own
-reader      `Recording`: the frames of a recording, as a source; facts of it, for people
-index       the places of frames in a file, also in one that was cut
-recover     a whole file of one that was cut
-replay      the depth of a recording again, compared with the recorded one
-conversion  recordings to ROS 2 bags and to folders of images, and back
-topics      names of the topics, and the types of their messages
-mcap_file   the MCAP file as it is written
-cdr         ROS 2 messages as bytes
+writer       `RecordingWriter`: writes one frame after the other; `Recorder`: in a thread of its own
+reader       `Recording`: the frames of a recording, as a source; facts of it, for people
+replay       the depth of a recording again, compared with the recorded one
+conversion   recordings to ROS 2 bags and to folders of images, and back; a whole file of a cut one
+topics       names of the topics, and the types of their messages
+mcap_file    the MCAP file as it is written, and topics without a file
+mcap_reader  the MCAP file as it is read
 """
 
 from d3s.camera.recording.reader import Recording

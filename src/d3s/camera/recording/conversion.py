@@ -1,4 +1,4 @@
-"""Recordings to ROS 2 bags, by `rosbags`, and to folders of images, and back.
+"""Recordings to ROS 2 bags, by `rosbags`, to folders of images, and back; and mended.
 
 A bag is a folder with `metadata.yaml`. Messages are copied as they are. A bag that d3s has not
 made becomes a recording by its images: one topic has raw frames, or two have the left and right
@@ -6,27 +6,28 @@ view.
 """
 
 import csv
-import importlib.util
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from d3s import atomic
 from d3s.camera.recording import topics
-from d3s.camera.recording.cdr import IMAGE, ImageMessage, decode_image
-from d3s.camera.recording.index import McapReader
 from d3s.camera.recording.mcap_file import McapFile
+from d3s.camera.recording.mcap_reader import ImageMessage, McapReader, image_of
 from d3s.camera.recording.reader import Recording
 from d3s.camera.recording.writer import RecordingWriter
-from d3s.errors import InputError, MissingPackageError, OutputError
+from d3s.errors import D3SError, InputError, OutputError
 from d3s.files.images import write_image
 from d3s.files.light import light_of, samples_of
 from d3s.files.raw import path_text
+from d3s.files.ros import IMAGE, check_installed, types
 from d3s.frames.frame import Frame, Refused
 from d3s.frames.loading import FileSource
 from d3s.frames.pairing import find_frames
@@ -35,12 +36,6 @@ from d3s.types import Progress
 
 METADATA = "metadata.yaml"
 _VERSION: Literal[9] = 9  # of the metadata: ROS 2 Jazzy and later
-
-
-def check_installed() -> None:
-    """Raise an `InputError` if the package that reads and writes bags is not installed."""
-    if importlib.util.find_spec("rosbags") is None:
-        raise MissingPackageError("ROS 2 bags need the package rosbags", "record")
 
 
 def is_bag(path: Path) -> bool:
@@ -64,15 +59,16 @@ def to_bag(
     written = 0
     try:
         with Writer(target, version=_VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
-            connections = _connections(reader, bag)
-            total = len(reader.index.places)
-            for chunk in reader.index.chunks:
-                for one in reader.messages(chunk):
-                    if one.topic in connections:
-                        bag.write(connections[one.topic], one.time_ns, one.data)
-                        written += 1
+            connections = {
+                topic: bag.add_connection(topic, schema, typestore=types())
+                for topic, (schema, _) in reader.topics.items()
+            }
+            for place in reader.chunks:
+                for one in reader.messages(place):
+                    bag.write(connections[one.topic], one.time_ns, one.data)
+                    written += 1
                 if progress is not None:
-                    progress(written, total)
+                    progress(written, len(reader.places))
         rig = reader.attachment(topics.RIG_NAME)
         if rig is not None:
             Rig.from_text(rig.decode()).save(target / topics.RIG_NAME)
@@ -81,16 +77,6 @@ def to_bag(
     finally:
         reader.close()
     return written
-
-
-def _connections(reader: McapReader, bag: Any) -> dict[str, Any]:
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS2_JAZZY)
-    return {
-        topic.name: bag.add_connection(topic.name, topic.schema, typestore=store)
-        for topic in reader.index.topics.values()
-    }
 
 
 def from_bag(
@@ -144,9 +130,6 @@ def _copied(
         for done, (connection, time_ns, data) in enumerate(bag.messages()):
             if connection.topic not in topics.SCHEMAS:
                 continue
-            if not target.has_topic(connection.topic):
-                schema = topics.SCHEMAS[connection.topic]
-                target.add_topic(connection.topic, schema, topics.definition(schema))
             if time_ns != last_ns:
                 target.flush()
             last_ns = time_ns
@@ -192,7 +175,7 @@ def _frames_of(
     frames = 0
     for done, (connection, _, data) in enumerate(bag.messages()):
         if connection.topic in chosen:
-            one = decode_image(bytes(data))
+            one = image_of(bytes(data))
             both = waiting.setdefault(one.time_ns, {})
             both[connection.topic] = one
             if len(both) == len(chosen):
@@ -352,3 +335,49 @@ def _with_facts(frame: Frame, row: dict[str, str] | None) -> Frame:
         counts = np.rint(frame.raw.astype(np.float64) * full_scale).astype(dtype)
         changes |= {"raw": None, "counts": counts, "full_scale": full_scale}
     return replace(frame, name="", **changes)
+
+
+class Recovered(NamedTuple):
+    """Result of a recovery."""
+
+    messages: int
+    frames: int
+    damaged: int  # pieces of the file that could not be read
+    was_cut: bool  # whether the end of the file was missing
+
+
+def recover(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Recovered:
+    """Write all that can be read of an MCAP file into a new one, with an index."""
+    if os.path.realpath(path) == os.path.realpath(output):
+        raise InputError(f"{path_text(path)} is the file that is read. Name another to write.")
+    counts, damaged = Counter[str](), 0
+    with closing(McapReader(path)) as reader:
+        if not reader.chunks:
+            raise InputError(f"{path_text(path)}: nothing was recorded before it was cut.")
+        with McapFile(output, overwrite=overwrite) as target:
+            for name in reader.attachments:
+                try:
+                    target.attach(name, "application/octet-stream", reader.attachment(name) or b"")
+                except D3SError:
+                    damaged += 1
+            for name, values in reader.notes.items():
+                target.note(name, values)
+            for topic, kind in reader.topics.items():
+                target.add_topic(topic, *kind)
+            for done, place in enumerate(reader.chunks):
+                try:
+                    for one in reader.messages(place):
+                        target.write(one.topic, one.data, one.time_ns)
+                        counts[one.topic] += 1
+                except D3SError:
+                    damaged += 1
+                target.flush()
+                if progress is not None:
+                    progress(done + 1, len(reader.chunks))
+    return Recovered(counts.total(), counts[topics.FRAME], damaged, reader.is_cut)

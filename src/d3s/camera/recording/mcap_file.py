@@ -13,15 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from d3s.camera.recording import topics
 from d3s.errors import MissingPackageError, OutputError
+from d3s.files import ros
 
 _LEVEL = 1  # of zstd: level 3 takes four times as long for 3 % less
-_INSTALL = "recordings need the packages foxglove-sdk and mcap"
+_INSTALL = "recordings need the packages foxglove-sdk, mcap and rosbags"
 
 
 def check_installed() -> None:
     """Raise an `InputError` if the packages that write recordings are not installed."""
-    for name in ("foxglove", "mcap"):
+    for name in ("foxglove", "mcap", "rosbags"):
         if importlib.util.find_spec(name) is None:
             raise MissingPackageError(_INSTALL, "record")
 
@@ -72,11 +74,52 @@ class _Output(io.RawIOBase):
         super().close()
 
 
-class McapFile:
-    """MCAP file with ROS 2 messages."""
+class Channels:
+    """Topics with ROS 2 messages, which the SDK of Foxglove hands to a file or to its application.
+
+    Types of messages are those of `topics.SCHEMAS`, unless they are given.
+    """
+
+    def __init__(self) -> None:
+        check_installed()
+        import foxglove
+
+        self.context: Any = foxglove.Context()
+        self._channels: dict[str, Any] = {}
+
+    def add_topic(self, topic: str, schema: str, definition: bytes) -> None:
+        """Declare a topic."""
+        import foxglove
+
+        self._channels[topic] = foxglove.Channel(
+            topic,
+            schema=foxglove.Schema(name=schema, encoding="ros2msg", data=definition),
+            message_encoding="cdr",
+            context=self.context,
+        )
+
+    def declare(self, topic: str) -> None:
+        """Declare a topic of `topics.SCHEMAS`, unless it is."""
+        if topic not in self._channels:
+            schema = topics.SCHEMAS[topic]
+            self.add_topic(topic, schema, ros.definition(schema))
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody takes messages."""
+        return any(one.has_sinks() for one in self._channels.values())
+
+    def write(self, topic: str, data: bytes, time_ns: int) -> None:
+        """Write a message."""
+        self.declare(topic)
+        self._channels[topic].log(data, log_time=time_ns)
+
+
+class McapFile(Channels):
+    """MCAP file with ROS 2 messages; `flush` ends a chunk."""
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        check_installed()
+        super().__init__()
         import foxglove
         from foxglove.mcap import MCAPWriteOptions
 
@@ -93,7 +136,6 @@ class McapFile:
             raise OutputError(f"{path} cannot be written: {reason}. Choose another place.") from (
                 error
             )
-        self._context: Any = foxglove.Context()
         options = MCAPWriteOptions(
             profile="ros2",
             chunk_size=None,  # a chunk ends where it is flushed
@@ -102,28 +144,8 @@ class McapFile:
             disable_seeking=True,  # a chunk is written in one piece, with its length before it
         )
         self._writer: Any = foxglove.open_mcap(
-            self._output, context=self._context, writer_options=options
+            self._output, context=self.context, writer_options=options
         )
-        self._channels: dict[str, Any] = {}
-
-    def add_topic(self, topic: str, schema: str, definition: str) -> None:
-        """Declare a topic."""
-        import foxglove
-
-        self._channels[topic] = foxglove.Channel(
-            topic,
-            schema=foxglove.Schema(name=schema, encoding="ros2msg", data=definition.encode()),
-            message_encoding="cdr",
-            context=self._context,
-        )
-
-    def has_topic(self, topic: str) -> bool:
-        """Whether a topic was declared."""
-        return topic in self._channels
-
-    def write(self, topic: str, data: bytes, time_ns: int) -> None:
-        """Write a message; `flush` ends the chunk."""
-        self._channels[topic].log(data, log_time=time_ns)
 
     def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
         """Attach a file, such as the rig."""

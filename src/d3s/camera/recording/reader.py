@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from d3s.camera.recording import topics
-from d3s.camera.recording.cdr import decode_image, decode_text
-from d3s.camera.recording.index import McapReader, RawMessage, Span
+from d3s.camera.recording.mcap_reader import McapReader, RawMessage, image_of, text_of
 from d3s.errors import D3SError, InputError
 from d3s.files.raw import cut_short, named, path_text
 from d3s.frames.frame import Frame, Refused
@@ -44,15 +42,15 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._reader = McapReader(path)
         self.path = Path(os.fsdecode(path))
-        self._frames = self._reader.index.chunks_of(topics.FRAME)
+        self._frames = self._reader.chunks_of(topics.FRAME)
         if not self._frames:
-            names = sorted({one.name for one in self._reader.index.topics.values()})
+            names = sorted(self._reader.topics)
             self.close()
             raise InputError(
                 f"{path_text(path)}: has no frames that d3s has recorded, but "
                 f"{', '.join(names) or 'nothing'}. d3s convert makes a recording of a ROS 2 bag."
             )
-        self._depths = dict(self._reader.index.chunks_of(topics.DEPTH))
+        self._depths = dict(self._reader.chunks_of(topics.DEPTH))
 
     @property
     def frame_count(self) -> int:
@@ -62,12 +60,12 @@ class Recording:
     @property
     def is_cut(self) -> bool:
         """Whether the end of the file is missing; `d3s recover` mends it."""
-        return self._reader.index.is_cut
+        return self._reader.is_cut
 
     @property
     def notes(self) -> dict[str, str]:
         """Texts on the whole recording."""
-        return self._reader.index.notes.get(topics.NOTES_NAME, {})
+        return self._reader.notes.get(topics.NOTES_NAME, {})
 
     @property
     def times_s(self) -> tuple[float, ...]:
@@ -78,10 +76,7 @@ class Recording:
     def rig(self) -> Rig | None:
         """Rig that is attached; None if there is none.
 
-        Raises
-        ------
-        InputError
-            When it cannot be read.
+        Raises an `InputError` when it cannot be read.
         """
         with named(self.path):
             content = self._reader.attachment(topics.RIG_NAME)
@@ -103,10 +98,7 @@ class Recording:
     def frame(self, place: int) -> Frame:
         """Frame at a place, from 0.
 
-        Raises
-        ------
-        InputError
-            When there is none, or it is damaged.
+        Raises an `InputError` when there is none, or it is damaged.
         """
         if not 0 <= place < len(self._frames):
             raise InputError(f"place={place} must be 0 to {len(self._frames) - 1}.")
@@ -118,10 +110,7 @@ class Recording:
     def depth(self, place: int) -> RecordedDepth | None:
         """Depth that was recorded with the frame at a place; None if there is none.
 
-        Raises
-        ------
-        InputError
-            When it is damaged.
+        Raises an `InputError` when it is damaged.
         """
         time, _ = self._frames[place]
         chunk = self._depths.get(time)
@@ -137,12 +126,9 @@ class Recording:
     def dropped(self) -> int:
         """Frames that the recorder had to drop; of a file that was cut, as its frames say it.
 
-        Raises
-        ------
-        InputError
-            When the facts of a frame are damaged.
+        Raises an `InputError` when the facts of a frame are damaged.
         """
-        sums = self._reader.index.notes.get(topics.END_NAME, {})
+        sums = self._reader.notes.get(topics.END_NAME, {})
         if sums.get("dropped", "").isdecimal():
             return int(sums["dropped"])
         facts = [
@@ -163,7 +149,7 @@ class Recording:
         """Close the file."""
         self.close()
 
-    def _messages(self, chunk: Span, time: int, topic: str) -> dict[str, RawMessage]:
+    def _messages(self, chunk: int, time: int, topic: str) -> dict[str, RawMessage]:
         """Messages of one time in a chunk, by topic; one of them must be there."""
         messages = self._reader.messages(chunk)
         found = {one.topic: one for one in messages if one.time_ns == time}
@@ -187,7 +173,7 @@ def _frame(messages: dict[str, RawMessage]) -> Frame:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"a frame has no usable number or times: {error}.") from error
     if topics.RAW in messages:
-        image = decode_image(messages[topics.RAW].data).pixels
+        image = image_of(messages[topics.RAW].data).pixels
         if image.dtype.kind == "f":
             return Frame(raw=image.astype(np.float32), **known)
         native = image.astype(image.dtype.newbyteorder("="))
@@ -199,12 +185,12 @@ def _frame(messages: dict[str, RawMessage]) -> Frame:
 
 
 def _floats(message: RawMessage) -> Image:
-    return decode_image(message.data).pixels.astype(np.float32)  # a copy: writable, aligned
+    return image_of(message.data).pixels.astype(np.float32)  # a copy: writable, aligned
 
 
 def _json(message: RawMessage) -> dict[str, Any]:
     try:
-        found = json.loads(decode_text(message.data))
+        found = json.loads(text_of(message.data))
     except ValueError as error:
         raise InputError(f"the facts of a frame cannot be read: {error}") from error
     if not isinstance(found, dict):
@@ -215,21 +201,19 @@ def _json(message: RawMessage) -> dict[str, Any]:
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Facts of an MCAP file; more if d3s has recorded it."""
     reader = McapReader(path)
-    index = reader.index
     reader.close()
-    counts = Counter(topic for topic, _, _ in index.places)
-    times = [time for _, time, _ in index.places]
+    times = [time for _, time, _ in reader.places]
     facts: dict[str, Any] = {
         "format": "MCAP",
-        "is_cut": index.is_cut,
+        "is_cut": reader.is_cut,
         "seconds": (max(times) - min(times)) / 1e9 if times else 0.0,
         "topics": {
-            one.name: f"{counts[one.name]} of {one.schema or 'no type'}"
-            for one in sorted(index.topics.values())
+            topic: f"{reader.counts[topic]} of {schema or 'no type'}"
+            for topic, (schema, _) in sorted(reader.topics.items())
         },
-        "attachments": sorted(index.attachments),
+        "attachments": sorted(reader.attachments),
     }
-    if topics.FRAME not in counts:
+    if topics.FRAME not in reader.counts:
         return facts
     with Recording(path) as recording:
         facts |= {"frames": recording.frame_count, **recording.notes}

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from d3s.camera.recording import topics
-from d3s.camera.recording.cdr import encode_camera_info, encode_image, encode_text
-from d3s.camera.recording.mcap_file import McapFile
+from d3s.camera.recording.mcap_file import Channels, McapFile
 from d3s.errors import D3SError
 from d3s.files import ros
-from d3s.files.depth_image import DepthImage
+from d3s.files.depth_image import DepthImage, check_camera, middle_px
 from d3s.files.ros import FRAME_ID, Message
 from d3s.frames.frame import Frame, Refused
 from d3s.rig import Rig
@@ -56,7 +55,7 @@ class RecordingWriter:
         overwrite: bool = False,
     ) -> None:
         self._file = McapFile(path, overwrite=overwrite)
-        self._bayer = None if rig is None or rig.calibration is None else rig.calibration.bayer
+        self._rig = rig
         self._start_ns = time.time_ns() - round(1e9 * time.monotonic())  # of time.monotonic
         self._last_ns = 0
         self._times_ns: dict[int, int] = {}  # of frames, by number
@@ -73,28 +72,12 @@ class RecordingWriter:
     def write(self, frame: Frame, *, dropped_before: int = 0) -> None:
         """Write a frame.
 
-        Parameters
-        ----------
-        frame
-            The frame.
-        dropped_before
-            Frames that came before it and were not recorded.
-
-        Raises
-        ------
-        OutputError
-            When it cannot be written. What was written before stays.
+        Raises an `OutputError` when it cannot be written. What was written before stays.
         """
         time_ns = self._time_ns(frame.time_s)
         self._times_ns[frame.number] = time_ns
-        self._write(topics.FRAME, encode_text(_facts(frame, dropped_before)), time_ns)
-        if frame.views is not None:
-            head = _header(time_ns, FRAME_ID)
-            for topic, view in zip((topics.LEFT, topics.RIGHT), frame.views, strict=True):
-                self._write(topic, encode_image(ros.image_32fc1(view, head)), time_ns)
-        else:
-            head = _header(time_ns, _SENSOR_ID)
-            self._write(topics.RAW, encode_image(self._raw(frame, head)), time_ns)
+        send(self._file, topics.FRAME, {"data": _facts(frame, dropped_before)}, time_ns)
+        send_images(self._file, frame, self._rig, time_ns)
         self._file.flush()
         self.frames += 1
         self.dropped += dropped_before
@@ -102,47 +85,22 @@ class RecordingWriter:
     def write_depth(self, image: DepthImage, number: int) -> None:
         """Write depth and sigma in metres as 32FC1, and the camera of the left view.
 
-        Parameters
-        ----------
-        image
-            Depth of a frame; `d3s.estimate.saving.as_image` makes it of a depth map.
-        number
-            Number of the frame, which was written before.
-
-        Raises
-        ------
-        OutputError
-            When it cannot be written. What was written before stays.
+        Raises an `OutputError` when it cannot be written. What was written before stays.
         """
         time_ns = self._times_ns.get(number) or self._time_ns(None)
-        head = _header(time_ns, FRAME_ID)
-        depth = ros.image_32fc1(image.depth_m, head)
-        self._write(topics.DEPTH, encode_image(depth), time_ns)
-        if image.sigma_m is not None:
-            sigma = ros.image_32fc1(image.sigma_m, head)
-            self._write(topics.SIGMA, encode_image(sigma), time_ns)
-        info = ros.camera_info(image, head)
-        self._write(topics.DEPTH_CAMERA, encode_camera_info(info), time_ns)
+        send_depth(self._file, image, time_ns)
         self._file.flush()
 
     def refuse(self, refused: Refused) -> None:
         """Write that a frame was refused, and why."""
         values = {"refused": refused.name, "reason": refused.reason}
-        self._write(topics.NOTE, encode_text(json.dumps(values)), self._time_ns(None))
+        send(self._file, topics.NOTE, {"data": json.dumps(values)}, self._time_ns(None))
         self._file.flush()
 
     def close(self, *, dropped_after: int = 0) -> None:
         """Write the index, and close the file. Closing twice is fine.
 
-        Parameters
-        ----------
-        dropped_after
-            Frames that came after the last one and were not recorded.
-
-        Raises
-        ------
-        OutputError
-            When that cannot be written: the file can still be read.
+        Raises an `OutputError` when that cannot be written: the file can still be read.
         """
         if self._is_closed:
             return
@@ -160,17 +118,6 @@ class RecordingWriter:
         """Close the file."""
         self.close()
 
-    def _raw(self, frame: Frame, head: Message) -> Message:
-        if frame.counts is not None:
-            return ros.image_of_counts(frame.counts, head, self._bayer)
-        return ros.image_32fc1(frame.light(), head)
-
-    def _write(self, topic: str, data: bytes, time_ns: int) -> None:
-        if not self._file.has_topic(topic):
-            schema = topics.SCHEMAS[topic]
-            self._file.add_topic(topic, schema, topics.definition(schema))
-        self._file.write(topic, data, time_ns)
-
     def _time_ns(self, time_s: float | None) -> int:
         """Time since 1970 of a time of `time.monotonic`; no two are the same."""
         monotonic_s = time.monotonic() if time_s is None else time_s
@@ -179,9 +126,54 @@ class RecordingWriter:
         return self._last_ns
 
 
-def _header(time_ns: int, frame_id: str) -> Message:
-    stamp = {"sec": time_ns // 10**9, "nanosec": time_ns % 10**9}
-    return {"stamp": stamp, "frame_id": frame_id}
+def send(to: Channels, topic: str, message: Message, time_ns: int) -> None:
+    """Write a message of a topic."""
+    to.write(topic, ros.cdr(topics.SCHEMAS[topic], message), time_ns)
+
+
+def send_images(to: Channels, frame: Frame, rig: Rig | None, time_ns: int) -> None:
+    """Write the raw frame, or both views, each with its camera if the rig is known."""
+    head = ros.header_ns(time_ns, FRAME_ID)
+    if frame.views is not None:
+        for topic, view in zip((topics.LEFT, topics.RIGHT), frame.views, strict=True):
+            send(to, topic, ros.image_32fc1(view, head), time_ns)
+        if rig is not None:
+            optics = rig.optics
+            x, y = rig.principal_point_px or middle_px(frame.shape)
+            other = x - optics.disparity_offset_px, y
+            for topic, centre_px, baseline_m in (
+                (topics.LEFT_CAMERA, (x, y), 0.0),
+                (topics.RIGHT_CAMERA, other, optics.baseline_m),
+            ):
+                info = ros.pinhole_info(
+                    frame.shape, optics.focal_length_px, centre_px, head, baseline_m=baseline_m
+                )
+                send(to, topic, info, time_ns)
+        return
+    head = ros.header_ns(time_ns, _SENSOR_ID)
+    calibration = None if rig is None else rig.calibration
+    if frame.counts is None:
+        image = ros.image_32fc1(frame.light(), head)
+    else:
+        bayer = None if calibration is None else calibration.bayer
+        image = ros.image_of_counts(frame.counts, head, bayer)
+    send(to, topics.RAW, image, time_ns)
+    if rig is not None:  # of the left lens, which sees one half of the sensor
+        centre = None if calibration is None else calibration.anchor_left_px
+        info = ros.pinhole_info(frame.shape, rig.optics.focal_length_px, centre, head)
+        send(to, topics.RAW_CAMERA, info, time_ns)
+
+
+def send_depth(to: Channels, image: DepthImage, time_ns: int) -> None:
+    """Write depth, sigma, disparity if the baseline is known, and the camera of the left view."""
+    head = ros.header_ns(time_ns, FRAME_ID)
+    send(to, topics.DEPTH, ros.image_32fc1(image.depth_m, head), time_ns)
+    if image.sigma_m is not None:
+        send(to, topics.SIGMA, ros.image_32fc1(image.sigma_m, head), time_ns)
+    if image.baseline_m is not None:
+        found = ros.disparity_image(image.depth_m, check_camera(image), image.baseline_m, head)
+        send(to, topics.DISPARITIES, found, time_ns)
+    send(to, topics.DEPTH_CAMERA, ros.camera_info(image, head), time_ns)
 
 
 def _facts(frame: Frame, dropped_before: int) -> str:
@@ -277,15 +269,7 @@ class Recorder:
         return "closed" if self._is_closed else "recording"
 
     def put(self, frame: Frame, *, wait: bool = False) -> bool:
-        """Hand over a frame, whose pixels must not change any more; False if it was dropped.
-
-        Parameters
-        ----------
-        frame
-            The frame.
-        wait
-            Whether to wait for room instead of dropping the frame, as files can.
-        """
+        """Hand over a frame, whose pixels must not change any more; False if it was dropped."""
         size = _size(frame)
         with self._lock:
             while wait and self._error is None and not self._has_room(size):
@@ -309,10 +293,8 @@ class Recorder:
     def close(self) -> None:
         """Write what waits, and end the file. Closing twice is fine.
 
-        Raises
-        ------
-        OutputError
-            When the recording has failed: what was written before stays in the file.
+        Raises an `OutputError` when the recording has failed: what was written before stays in the
+        file.
         """
         with self._lock:
             if self._is_closed:

@@ -52,6 +52,15 @@ Patterns = Annotated[
         show_default=False,
     ),
 ]
+Photos = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of photos as textures, in place of --patterns: as many, the first by name; "
+        "in random scenes all.",
+        show_default=False,
+    ),
+]
 Noise = Annotated[
     float | None,
     typer.Option(help="Standard deviation of the noise, of full scale; 0.01 if left."),

@@ -29,6 +29,7 @@ Option = tuple[Any, Any]
 _BEFORE: dict[str, Option] = {"method": (options.Method, None)}
 _AFTER: dict[str, Option] = {
     "patterns": (options.Patterns, None),
+    "photos": (options.Photos, None),
     "noise": (options.Noise, None),
     "shape": (options.Shape, None),
     "psf": (options.Psf, None),
@@ -43,7 +44,7 @@ _AFTER: dict[str, Option] = {
     "quiet": (Quiet, False),
 }
 # Options that are fields of every sweep.
-_SWEEP_FIELDS = ("patterns", "noise", "shape", "psf", "lens", "seed")
+_SWEEP_FIELDS = ("patterns", "photos", "noise", "shape", "psf", "lens", "seed")
 
 
 def sweep_command(

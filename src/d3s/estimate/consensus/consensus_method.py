@@ -8,14 +8,15 @@ import time
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
-from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan
 from d3s.estimate.consensus.denominator_noise import LEAST_SHARE, removed_noise
 from d3s.estimate.consensus.lens_corrections import correction_grids
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
-from d3s.estimate.consensus.smoothing import noise_variance, smoothed
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.lens_field import LensField
 from d3s.estimate.options import ConsensusOptions
@@ -29,7 +30,7 @@ __all__ = ["ConsensusOptions", "estimate_consensus"]
 # rows are faster, since each row has a fixed cost; larger tiles would leave some cores idle.
 _MIN_TILE_ROWS = 64
 _TILE_ROWS_PER_WINDOW = 3
-_TILE_COLS = 1024
+_TILE_COLS = 256
 
 
 def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOptions) -> DepthMap:
@@ -81,7 +82,7 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
     left_smoothed, right_smoothed = run_together(
-        *(lambda view=view: smoothed(view, plan.settings.prefilter_sigma_px) for view in pair)
+        *(lambda view=view: filtered(view, plan) for view in pair)
     )
     noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
     removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
@@ -108,6 +109,7 @@ def _search(
         excess=np.full(left.shape, np.inf, dtype=np.float32),
         candidate=np.full(left.shape, -1, dtype=np.int32),
         variance_m2=np.full(left.shape, np.inf, dtype=np.float32),
+        shift_m=np.zeros(left.shape, dtype=np.float32),
     )
     rows = left.shape[0] - 2 * plan.reach_px
     if rows > 0 and (plan.first_cols <= plan.last_cols).any():
@@ -121,10 +123,11 @@ def _search(
             _trials(plan, noise / scale**2, removed / scale**2),
             best,
             sizes,
-            plan.options.agreement_in == "depth and vergence",
             _grids(plan),
         )
-    return ChosenCandidates(best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2)
+    return ChosenCandidates(
+        best.candidate, 1.0 / (1.0 + best.excess), best.variance_m2, best.shift_m
+    )
 
 
 def _grids(plan: ConsensusPlan) -> kernels.Grids | None:
@@ -181,6 +184,7 @@ def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials
     whole = np.ceil(shifts)
     with np.errstate(over="ignore", divide="ignore"):
         return kernels.Trials(
+            order=_far_apart_first(plan.candidates_m.size),
             depths_m=plan.candidates_m.astype(np.float32),
             vergences_dpt=(1.0 / plan.candidates_m).astype(np.float32),
             step_variances_m2=(plan.steps_m**2 / 12).astype(np.float32),
@@ -189,24 +193,32 @@ def _trials(plan: ConsensusPlan, noise: float, removed: float) -> kernels.Trials
             last_cols=plan.last_cols,
             whole_px=whole.astype(np.int64),
             taps=_quintic_taps(whole - shifts).astype(np.float32),
-            equations=_equations(plan.baselines_m, plan.rig),
+            equations=_equations(plan),
             variance_weights=(plan.shares**2 / plan.shares.size).astype(np.float32),
             noise_square=np.float32(removed),
             least_squares=np.float32(LEAST_SHARE * removed * plan.settings.window_px**2),
+            shift_weights=(plan.shares / plan.shares.size).astype(np.float32),
+            with_vergence=plan.options.agreement_in == "depth and vergence",
         )
 
 
-def _equations(baselines_m: FloatArray, rig: Rig) -> kernels.Equations:
+def _far_apart_first(count: int) -> NDArray[np.int64]:
+    """Numbers of the candidates: every 64th, then those halfway between, and so on."""
+    numbers = np.arange(count)
+    halvings = sum(numbers % step == 0 for step in (2, 4, 8, 16, 32, 64))
+    return np.argsort(-halvings, kind="stable")
+
+
+def _equations(plan: ConsensusPlan) -> kernels.Equations:
     """Weights of the depth equation of each virtual baseline."""
-    zeros = np.zeros(baselines_m.size)
-    if rig.calibration is None:
-        alpha, kappa = rig.optics.alpha_px2_m, rig.optics.kappa_dpt
-        gradient = -rig.optics.focal_length_px * baselines_m
+    zeros = np.zeros(plan.baselines_m.size)
+    if plan.lines is None:
+        optics = plan.rig.optics
+        alpha, kappa = optics.alpha_px2_m, optics.kappa_dpt
+        gradient = -optics.focal_length_px * plan.baselines_m
         weights = (gradient, zeros - alpha, zeros - alpha * kappa, zeros)
     else:
-        # The cubic a is of the magnitude of the baseline; the sign is that of the baseline.
-        gradient = np.sign(baselines_m) * rig.calibration.a_m_px(baselines_m)
-        weights = (gradient, zeros, zeros, rig.calibration.b_m(baselines_m))
+        weights = (plan.lines[0], zeros, zeros, plan.lines[1])
     return kernels.Equations(*(values.astype(np.float32) for values in weights))
 
 

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from d3s.errors import OptionsError
 from d3s.estimate.candidates import default_depth_range_m, even_candidates_m
-from d3s.estimate.consensus.smoothing import reach_px
+from d3s.estimate.consensus.depth_lines import line_from_optics
+from d3s.estimate.consensus.smoothing import reach_px, smoothed, without_mean
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.stereo import alignment_shift_px
 from d3s.rig import Calibration, Rig
-from d3s.types import FloatArray
+from d3s.types import FloatArray, Image
 
-# The paper's virtual baselines, 0.45 mm, 0.50 mm and 0.55 mm, as shares of its 3.84 mm baseline.
-_SHARES_OF_BASELINE = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
+# The virtual baselines that tuning on boards chose, and those of the paper, 0.45, 0.50 and 0.55 mm,
+# as shares of the 3.84 mm of its prototype.
+_BEST_SHARES = (0.09, 0.10, 0.11)
+_PRINTED_SHARES = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
 
 
 class RigDefaults(NamedTuple):
@@ -27,14 +30,16 @@ class RigDefaults(NamedTuple):
     candidates: int
     window_px: int
     prefilter_sigma_px: float
+    local_mean_px: float
 
 
-_DEFAULTS = RigDefaults(candidates=240, window_px=21, prefilter_sigma_px=1.0)
+_BEST = RigDefaults(candidates=960, window_px=41, prefilter_sigma_px=4.0, local_mean_px=12.0)
+_PRINTED = RigDefaults(candidates=240, window_px=21, prefilter_sigma_px=1.0, local_mean_px=0.0)
 
 
 def settings_of(options: ConsensusOptions, calibration: Calibration | None) -> RigDefaults:
     """Settings from the options, else from the tuning of the rig, else the defaults."""
-    settings = _DEFAULTS
+    settings = _PRINTED if options.as_printed else _BEST
     if calibration is not None:
         settings = settings._replace(**calibration.tuned)
     given = {name: getattr(options, name) for name in RigDefaults._fields}
@@ -50,6 +55,7 @@ class ConsensusPlan(NamedTuple):
     candidates_m: FloatArray  # (candidates,), increasing
     steps_m: FloatArray  # (candidates,), distance between neighbouring candidates
     baselines_m: FloatArray  # (baselines,), virtual baselines
+    lines: tuple[FloatArray, FloatArray] | None  # a and b of Eq. 17, (baselines,) each; Eq. 10 else
     shares: FloatArray  # (baselines,), virtual over real baseline
     shifts_px: FloatArray  # (candidates, baselines), of the right view to the right
     reach_px: int  # distance over which a depth depends on a view: window, differences, prefilter
@@ -95,6 +101,7 @@ def make_plan(rig: Rig, options: ConsensusOptions, shape: tuple[int, int]) -> Co
         candidates_m=candidates,
         steps_m=np.abs(np.gradient(candidates)),
         baselines_m=baselines,
+        lines=_lines(rig, options, baselines),
         shares=baselines / optics.baseline_m,
         shifts_px=shifts,
         reach_px=reach,
@@ -116,7 +123,7 @@ def candidates_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
 
 
 def virtual_baselines_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
-    """Virtual baselines in metres: from the options, the calibration, or scaled from the paper.
+    """Virtual baselines in metres: from the options, the calibration, or shares of the real one.
 
     Raises
     ------
@@ -133,7 +140,31 @@ def virtual_baselines_m(rig: Rig, options: ConsensusOptions) -> FloatArray:
         return given
     if rig.calibration is not None:
         return np.array(rig.calibration.virtual_baselines_m)
-    return rig.optics.baseline_m * np.array(_SHARES_OF_BASELINE)
+    shares = _PRINTED_SHARES if options.as_printed else _BEST_SHARES
+    return rig.optics.baseline_m * np.array(shares)
+
+
+def _lines(
+    rig: Rig, options: ConsensusOptions, baselines_m: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Scale a in m px and offset b in m of Eq. 17, by calibration or optics; None for Eq. 10."""
+    if rig.calibration is not None:
+        # The cubic a is of the magnitude of the baseline; the sign is that of the baseline.
+        a_m_px = np.sign(baselines_m) * rig.calibration.a_m_px(baselines_m)
+        return a_m_px, rig.calibration.b_m(baselines_m)
+    if options.as_printed:
+        return None
+    filters = settings_of(options, None)[2:]
+    a_m_px, b_m = np.transpose(
+        [line_from_optics(rig.optics, one, *filters) for one in baselines_m.tolist()]
+    )
+    return a_m_px, b_m
+
+
+def filtered(view: Image, plan: ConsensusPlan) -> FloatArray:
+    """View (rows, cols) smoothed by the prefilter and without its local mean."""
+    smooth = smoothed(view, plan.settings.prefilter_sigma_px)
+    return without_mean(smooth, plan.settings.local_mean_px)
 
 
 def tried_mask(plan: ConsensusPlan, cols: int) -> NDArray[np.bool_]:

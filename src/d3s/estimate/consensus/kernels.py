@@ -1,8 +1,12 @@
 """Compiled search of the consensus method over candidate depths.
 
-The frame is split into tiles. For each tile, all candidates and all virtual baselines are computed
-from the views to the best candidate, in buffers that fit into the cache of one core. The size of a
-tile does not depend on the number of threads, so the result has the same bytes for any number.
+The frame is split into tiles. For each tile, candidates and virtual baselines are computed from the
+views to the best candidate, in buffers that fit into the cache of one core. The size of a tile does
+not depend on the number of threads, so the result has the same bytes for any number.
+
+The largest gap of a candidate only grows from baseline to baseline. So a row of a tile in which no
+pixel can win any more needs no other baseline, and no variance. Candidates that are far apart come
+first: what they find leaves little to do for the others.
 
 Each virtual baseline has a depth equation with four weights (g, l, k, b), see `Equations`. With S
 the mean of both views, D their difference (left less right), S_x the gradient of S along the rows
@@ -20,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.estimate.consensus.lens_corrections import GRID_PX
-from d3s.runtime.compile import compiled
+from d3s.runtime.compile import borrowing, compiled
 from d3s.types import Image
 
 Sums = NDArray[np.float64]
@@ -46,6 +50,7 @@ class Equations(NamedTuple):
 class Trials(NamedTuple):
     """Candidates and virtual baselines of the search, one entry each."""
 
+    order: NDArray[np.int64]  # (candidates,): in which they are tried
     depths_m: Image  # (candidates,)
     vergences_dpt: Image  # (candidates,): 1 / depth
     step_variances_m2: Image  # (candidates,): variance of the rounding to a candidate
@@ -58,6 +63,8 @@ class Trials(NamedTuple):
     variance_weights: Image  # (baselines,): (virtual / real baseline)² / number of baselines
     noise_square: np.float32  # variance of the noise of D that is taken from its square
     least_squares: np.float32  # least sum of squares that is left of a window
+    shift_weights: Image  # (baselines,): virtual / real baseline / number of baselines
+    with_vergence: bool  # confidence compares inverse depths too (Eq. 14), or depths only (Eq. S5)
 
 
 class Sizes(NamedTuple):
@@ -75,6 +82,7 @@ class Best(NamedTuple):
     excess: Image  # 1 / confidence - 1
     candidate: NDArray[np.int32]  # index
     variance_m2: Image
+    shift_m: Image  # from the candidate to where the mean of its predictions meets it
 
 
 class _Tile(NamedTuple):
@@ -89,25 +97,26 @@ class _Tile(NamedTuple):
 class _Scores(NamedTuple):
     """One candidate at the pixels of a tile: arrays (tile rows, tile cols)."""
 
-    excess: Image  # 1 / confidence - 1; the largest gap in depth, in m, until all are known
-    vergence_gap_dpt: Image  # largest gap in inverse depth
+    depth_gap_m: Image  # largest gap in depth so far
+    vergence_gap_dpt: Image  # and in inverse depth
     variance_m2: Image
+    shift_m: Image
+    is_open: NDArray[np.bool_]  # (tile rows,): a pixel of the row may still win
 
 
 class _Buffers(NamedTuple):
-    """Scratch memory of a thread, for one tile, one candidate and one virtual baseline."""
+    """Scratch memory of a thread, for one tile, one candidate and one virtual baseline.
+
+    Rows of terms hold products (numerator times denominator), then squares (of the denominator).
+    """
 
     means: Image  # (3, cols): twice the mean of both views, in the last three rows
     differences: Image  # (3, cols): left less right
-    products: Row  # numerator times denominator, in one row
-    squares: Row  # denominator squared
-    product_ring: Image  # (window, cols): the products of the rows of the window
-    square_ring: Image
-    product_columns: Sums  # the rows of the ring, summed
-    square_columns: Sums
-    boxes: Image  # (2, cols): sums of 1, 4, 16 ... columns, alternating
-    product_sums: Row  # over windows
-    square_sums: Row
+    terms: Row  # (2 cols,): in one row
+    ring: Image  # (window, 2 cols): the terms of the rows of the window
+    columns: Sums  # (2 cols,): the rows of the ring, summed
+    boxes: Image  # (2, 2 cols): sums of 1, 4, 16 ... columns, alternating
+    sums: Row  # (2 cols,): over windows
     corrections: Image  # (4, cols): factors of S_xx, 2 S_xy, S_yy and S_x in one row
 
 
@@ -120,7 +129,6 @@ def search_tiles(
     trials: Trials,
     best: Best,
     sizes: Sizes,
-    with_vergence: bool,
     grids: Grids | None,
 ) -> None:
     """Search the best candidate of each pixel, in tiles `start` to `stop` - 1.
@@ -139,33 +147,27 @@ def search_tiles(
         Result, updated in place; `excess` begins as infinity.
     sizes
         Sizes of windows and tiles.
-    with_vergence
-        Whether confidence compares inverse depths too (Eq. 14) or depths only (Eq. S5).
     grids
         Corrections (candidates, 4, rows, cols) at every `GRID_PX` pixels; None for lenses that
         are alike all over the field.
     """
     buffers = _make_buffers(sizes.window, sizes.tile_cols)
-    scores = _Scores(
-        np.zeros((sizes.tile_rows, sizes.tile_cols), dtype=np.float32),
-        np.zeros((sizes.tile_rows, sizes.tile_cols), dtype=np.float32),
-        np.zeros((sizes.tile_rows, sizes.tile_cols), dtype=np.float32),
-    )
+    planes = np.zeros((4, sizes.tile_rows, sizes.tile_cols), dtype=np.float32)
+    is_open = np.zeros(sizes.tile_rows, dtype=np.bool_)
+    scores = _Scores(planes[0], planes[1], planes[2], planes[3], is_open)
     tiles_per_row = -(-left.shape[1] // sizes.tile_cols)
     for number in range(start, stop):
         top = sizes.reach + number // tiles_per_row * sizes.tile_rows
         bottom = min(top + sizes.tile_rows, left.shape[0] - sizes.reach)
         side = number % tiles_per_row * sizes.tile_cols
-        for i in range(trials.depths_m.size):
+        for i in trials.order:
             first = max(side, trials.first_cols[i])
             end = min(side + sizes.tile_cols, trials.last_cols[i] + 1)
             if first < end:
                 tile = _Tile(top, bottom, first, end)
                 lenses = None if grids is None else grids[i]
-                _score_candidate(
-                    left, spline, trials, i, tile, buffers, scores, with_vergence, lenses
-                )
-                _keep_better(scores, trials, i, tile, best)
+                if _may_win(left, spline, trials, i, tile, buffers, scores, lenses, best):
+                    _keep_better(scores, trials, i, tile, best)
 
 
 @compiled
@@ -175,21 +177,17 @@ def _make_buffers(window: int, tile_cols: int) -> _Buffers:
     return _Buffers(
         np.zeros((3, cols), dtype=np.float32),
         np.zeros((3, cols), dtype=np.float32),
-        np.zeros(cols, dtype=np.float32),
-        np.zeros(cols, dtype=np.float32),
-        np.zeros((window, cols), dtype=np.float32),
-        np.zeros((window, cols), dtype=np.float32),
-        np.zeros(cols, dtype=np.float64),
-        np.zeros(cols, dtype=np.float64),
-        np.zeros((2, cols), dtype=np.float32),
-        np.zeros(tile_cols, dtype=np.float32),
-        np.zeros(tile_cols, dtype=np.float32),
+        np.zeros(2 * cols, dtype=np.float32),
+        np.zeros((window, 2 * cols), dtype=np.float32),
+        np.zeros(2 * cols, dtype=np.float64),
+        np.zeros((2, 2 * cols), dtype=np.float32),
+        np.zeros(2 * cols, dtype=np.float32),
         np.zeros((4, cols), dtype=np.float32),
     )
 
 
-@compiled
-def _score_candidate(
+@borrowing
+def _may_win(
     left: Image,
     spline: Image,
     trials: Trials,
@@ -197,21 +195,46 @@ def _score_candidate(
     tile: _Tile,
     buffers: _Buffers,
     scores: _Scores,
-    with_vergence: bool,
     grids: Planes | None,
-) -> None:
-    """Compute excess and variance of candidate `i` for the pixels of a tile."""
-    scores.excess[:] = 0.0
-    scores.vergence_gap_dpt[:] = 0.0
-    scores.variance_m2[:] = 0.0
+    best: Best,
+) -> bool:
+    """Score candidate `i` in a tile, as far as it may win; return whether it may after all."""
+    scores.is_open[:] = True
+    part, rows = tile, tile.bottom - tile.top
     for m in range(trials.variance_weights.size):
-        _add_baseline(left, spline, trials, i, m, tile, buffers, scores, grids)
-    if with_vergence:
-        for y in range(tile.bottom - tile.top):
-            _add_vergence(scores.excess[y], scores.vergence_gap_dpt[y], tile.end - tile.first)
+        _add_baseline(left, spline, trials, i, m, tile, part, rows, buffers, scores, grids, best)
+        while rows > 0 and not scores.is_open[rows - 1]:
+            rows -= 1
+        if rows == 0:
+            return False
+        part = _open_part(tile, rows, scores, best)
+    return True
 
 
-@compiled
+@borrowing
+def _open_part(tile: _Tile, rows: int, scores: _Scores, best: Best) -> _Tile:
+    """Columns of a tile with the pixels that may still win."""
+    first, last = tile.end, tile.first - 1
+    for row in range(rows):
+        if scores.is_open[row]:
+            depth_gap, vergence_gap = scores.depth_gap_m[row], scores.vergence_gap_dpt[row]
+            least = best.excess[tile.top + row]
+            x = tile.first
+            while x < first and not (
+                _excess(depth_gap[x - tile.first], vergence_gap[x - tile.first]) <= least[x]
+            ):
+                x += 1
+            first = x
+            x = tile.end - 1
+            while x > last and not (
+                _excess(depth_gap[x - tile.first], vergence_gap[x - tile.first]) <= least[x]
+            ):
+                x -= 1
+            last = x
+    return _Tile(tile.top, tile.bottom, first, last + 1)
+
+
+@borrowing
 def _add_baseline(
     left: Image,
     spline: Image,
@@ -219,21 +242,23 @@ def _add_baseline(
     i: int,
     m: int,
     tile: _Tile,
+    part: _Tile,
+    rows: int,
     buffers: _Buffers,
     scores: _Scores,
     grids: Planes | None,
+    best: Best,
 ) -> None:
-    """Add virtual baseline `m` to the scores of candidate `i`, row by row down the tile."""
-    window = buffers.product_ring.shape[0]
+    """Add virtual baseline `m` to the scores of candidate `i`, in the first rows of a part."""
+    window = buffers.ring.shape[0]
     half = window // 2
-    cols = tile.end - tile.first + window + 1
-    begin = tile.first - half - 1
+    cols = part.end - part.first + window + 1
+    begin = part.first - half - 1
     source = begin - trials.whole_px[i, m] + PAD_PX - 2
-    buffers.product_ring[:] = 0.0
-    buffers.square_ring[:] = 0.0
-    buffers.product_columns[:] = 0.0
-    buffers.square_columns[:] = 0.0
-    for y in range(tile.top - half - 1, tile.bottom + half + 1):
+    buffers.ring[:] = 0.0
+    buffers.columns[:] = 0.0
+    laplacian, spread = trials.equations.laplacian[m], trials.equations.denominator_laplacian[m]
+    for y in range(tile.top - half - 1, tile.top + rows + half + 1):
         mean, difference = buffers.means[y % 3], buffers.differences[y % 3]
         _align(left[y, begin:], spline[y, source:], trials.taps[i, m], cols, mean, difference)
         middle = y - 1  # the Laplacian of a row needs the row below it
@@ -243,35 +268,64 @@ def _add_baseline(
             for which in range(4):
                 _between_places(grids[which], middle, begin, cols, buffers.corrections[which])
             _correct(middle, cols, buffers)
-        _compute_terms(middle, trials.equations, m, trials.noise_square, cols, buffers)
-        oldest = middle % window
-        _slide(buffers.products, buffers.product_ring[oldest], cols, buffers.product_columns)
-        _slide(buffers.squares, buffers.square_ring[oldest], cols, buffers.square_columns)
+        mean, difference = buffers.means[middle % 3], buffers.differences[middle % 3]
+        gradient = trials.equations.gradient[m]
+        if laplacian == 0 and spread == 0:
+            _gradient_terms(mean, difference, gradient, trials.noise_square, cols, buffers.terms)
+        else:
+            above, below = buffers.means[(middle - 1) % 3], buffers.means[y % 3]
+            weights = gradient, laplacian, spread
+            _terms(
+                above, mean, below, difference, weights, trials.noise_square, cols, buffers.terms
+            )
+        _slide(buffers.terms, buffers.ring[middle % window], 2 * cols, buffers.columns)
         if middle >= tile.top + half:
             row = middle - half - tile.top
-            _score_row(trials, i, m, tile.end - tile.first, buffers, scores, row)
+            if scores.is_open[row]:
+                least = best.excess[middle - half, part.first : part.end]
+                _score_row(trials, i, m, buffers, scores, row, part.first - tile.first, least)
 
 
-@compiled
+@borrowing
 def _score_row(
-    trials: Trials, i: int, m: int, cols: int, buffers: _Buffers, scores: _Scores, row: int
+    trials: Trials,
+    i: int,
+    m: int,
+    buffers: _Buffers,
+    scores: _Scores,
+    row: int,
+    begin: int,
+    best: Row,
 ) -> None:
-    """Add virtual baseline `m` to the scores of one row, whose columns have been summed."""
-    window = buffers.product_ring.shape[0]
-    products, squares = buffers.product_sums, buffers.square_sums
-    _sum_windows(buffers.product_columns[1:], window, cols, buffers.boxes, products)
-    _sum_windows(buffers.square_columns[1:], window, cols, buffers.boxes, squares)
+    """Add virtual baseline `m` to the scores of a row from `begin` on; its columns are summed."""
+    window, cols = buffers.ring.shape[0], best.size
+    apart = cols + window + 1
+    _sum_windows(buffers.columns[1:], window, apart + cols, buffers.boxes, buffers.sums)
+    products, squares = buffers.sums, buffers.sums[apart:]
     if trials.least_squares > 0:
         _raise(squares, trials.least_squares, cols)
     offset, depth = trials.equations.offset_m[m], trials.depths_m[i]
-    vergence, vergence_gap = trials.vergences_dpt[i], scores.vergence_gap_dpt[row]
-    _widen_gaps(products, squares, offset, depth, vergence, cols, scores.excess[row], vergence_gap)
-    noise, weight = trials.noise_m2[i], trials.variance_weights[m]
-    variance = scores.variance_m2[row]
-    _add_variance(products, squares, offset - depth, noise, weight, cols, variance)
+    depth_gap, vergence_gap = scores.depth_gap_m[row, begin:], scores.vergence_gap_dpt[row, begin:]
+    if m == 0:
+        _clear(depth_gap, cols)
+        _clear(vergence_gap, cols)
+    _widen_depth_gap(products, squares, offset, depth, cols, depth_gap)
+    # The gap in depth alone often excludes a row.
+    scores.is_open[row] = _is_below(depth_gap, vergence_gap, best)
+    if scores.is_open[row] and trials.with_vergence:
+        _widen_vergence_gap(products, squares, offset, trials.vergences_dpt[i], cols, vergence_gap)
+        scores.is_open[row] = _is_below(depth_gap, vergence_gap, best)
+    if scores.is_open[row]:
+        noise, weight = trials.noise_m2[i], trials.variance_weights[m]
+        variance, shift = scores.variance_m2[row, begin:], scores.shift_m[row, begin:]
+        if m == 0:
+            _clear(variance, cols)
+            _clear(shift, cols)
+        _add_variance(products, squares, offset - depth, noise, weight, cols, variance)
+        _add_shift(products, squares, offset - depth, trials.shift_weights[m], cols, shift)
 
 
-@compiled
+@borrowing
 def _align(left: Row, spline: Row, taps: Row, cols: int, mean: Row, difference: Row) -> None:
     """Shift a row of the right view; write twice the mean of both views and their difference."""
     a, b, c, d, e, f = taps
@@ -283,7 +337,7 @@ def _align(left: Row, spline: Row, taps: Row, cols: int, mean: Row, difference: 
         difference[j] = left[j] - right
 
 
-@compiled
+@borrowing
 def _between_places(grid: Image, row: int, begin: int, cols: int, out: Row) -> None:
     """Interpolate a row of pixels from `begin` on between places of a grid."""
     top, over = row // GRID_PX, np.float32(1 / GRID_PX)
@@ -300,7 +354,7 @@ def _between_places(grid: Image, row: int, begin: int, cols: int, out: Row) -> N
         j += many
 
 
-@compiled
+@borrowing
 def _correct(row: int, cols: int, buffers: _Buffers) -> None:
     """Add to the difference of a row what its lenses have removed from it beside the axis."""
     above, here = buffers.means[(row - 1) % 3], buffers.means[row % 3]
@@ -317,28 +371,49 @@ def _correct(row: int, cols: int, buffers: _Buffers) -> None:
         difference[j] += half * blur + quarter * shift[j] * (after - before)
 
 
-@compiled
-def _compute_terms(
-    row: int, equations: Equations, m: int, noise: np.float32, cols: int, buffers: _Buffers
+@borrowing
+def _gradient_terms(
+    mean: Row, difference: Row, gradient: np.float32, noise: np.float32, cols: int, terms: Row
 ) -> None:
-    """Compute numerator times denominator and denominator squared of the depth equation."""
-    above, here = buffers.means[(row - 1) % 3], buffers.means[row % 3]
-    below, difference = buffers.means[(row + 1) % 3], buffers.differences[row % 3]
+    """Compute products, then squares, of the depth equation without Laplacians (Eq. 17)."""
     # The buffers hold twice the mean, and the gradient is half of a central difference.
-    gradient_weight = np.float32(0.25) * equations.gradient[m]
-    laplacian_weight = np.float32(0.5) * equations.laplacian[m]
-    denominator_weight = np.float32(0.5) * equations.denominator_laplacian[m]
-    products, squares = buffers.products, buffers.squares
+    weight, squares = np.float32(0.25) * gradient, terms[cols:]
+    for j in range(1, cols - 1):
+        denominator = difference[j]
+        terms[j] = weight * (mean[j + 1] - mean[j - 1]) * denominator
+        squares[j] = denominator * denominator - noise
+
+
+@borrowing
+def _terms(
+    above: Row,
+    here: Row,
+    below: Row,
+    difference: Row,
+    weights: tuple[np.float32, np.float32, np.float32],
+    noise: np.float32,
+    cols: int,
+    terms: Row,
+) -> None:
+    """Compute products, then squares, of the depth equation (Eq. 10).
+
+    `weights` are those of gradient, Laplacian, and Laplacian of the denominator.
+    """
+    # The buffers hold twice the mean, and the gradient is half of a central difference.
+    gradient_weight = np.float32(0.25) * weights[0]
+    laplacian_weight = np.float32(0.5) * weights[1]
+    denominator_weight = np.float32(0.5) * weights[2]
+    squares = terms[cols:]
     for j in range(1, cols - 1):
         before, after = here[j - 1], here[j + 1]
         laplacian = (before + after) + (above[j] + below[j]) - np.float32(4.0) * here[j]
         denominator = difference[j] + denominator_weight * laplacian
         numerator = gradient_weight * (after - before) + laplacian_weight * laplacian
-        products[j] = numerator * denominator
+        terms[j] = numerator * denominator
         squares[j] = denominator * denominator - noise
 
 
-@compiled
+@borrowing
 def _slide(new: Row, oldest: Row, cols: int, columns: Sums) -> None:
     """Move the window down one row: add the new row to the sums, subtract the oldest one.
 
@@ -349,7 +424,7 @@ def _slide(new: Row, oldest: Row, cols: int, columns: Sums) -> None:
         oldest[j] = new[j]
 
 
-@compiled
+@borrowing
 def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) -> None:
     """Sum `window` neighbouring columns, composed of sums of 1, 4, 16 ... columns.
 
@@ -357,14 +432,20 @@ def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) 
     """
     last = cols + window - 1
     now, then = 0, 1
-    for j in range(last):
-        boxes[now, j] = columns[j]
-    _copy(boxes[now], cols, out)
+    single = boxes[now]
+    for j in range(cols):
+        single[j] = columns[j]
+        out[j] = columns[j]
+    for j in range(cols, last):
+        single[j] = columns[j]
     width, done, rest = 1, 1, window - 1
     while done < window:
-        for _ in range(rest // width % 4):
-            _add(boxes[now, done:], cols, out)
-            done += width
+        count = rest // width % 4
+        if count > 1:
+            _add_two(boxes[now, done:], width, cols, out)
+        if count % 2:
+            _add(boxes[now, done + (count - 1) * width :], cols, out)
+        done += count * width
         rest = window - done
         if rest:
             last -= 3 * width
@@ -373,25 +454,32 @@ def _sum_windows(columns: Sums, window: int, cols: int, boxes: Image, out: Row) 
             width *= 4
 
 
-@compiled
-def _copy(values: Row, cols: int, out: Row) -> None:
+@borrowing
+def _clear(out: Row, cols: int) -> None:
     for j in range(cols):
-        out[j] = values[j]
+        out[j] = 0.0
 
 
-@compiled
+@borrowing
 def _add(values: Row, cols: int, out: Row) -> None:
     for j in range(cols):
         out[j] += values[j]
 
 
-@compiled
+@borrowing
+def _add_two(values: Row, width: int, cols: int, out: Row) -> None:
+    second = values[width:]
+    for j in range(cols):
+        out[j] = (out[j] + values[j]) + second[j]
+
+
+@borrowing
 def _raise(values: Row, least: np.float32, cols: int) -> None:
     for j in range(cols):
         values[j] = np.maximum(values[j], least)
 
 
-@compiled
+@borrowing
 def _sum_four(values: Row, width: int, cols: int, out: Row) -> None:
     """Sum four values that are `width` columns apart."""
     second, third, fourth = values[width:], values[2 * width :], values[3 * width :]
@@ -399,25 +487,27 @@ def _sum_four(values: Row, width: int, cols: int, out: Row) -> None:
         out[j] = (values[j] + second[j]) + (third[j] + fourth[j])
 
 
-@compiled
-def _widen_gaps(
-    products: Row,
-    squares: Row,
-    offset: float,
-    depth: float,
-    vergence: float,
-    cols: int,
-    depth_gap: Row,
-    vergence_gap: Row,
+@borrowing
+def _widen_depth_gap(
+    products: Row, squares: Row, offset: float, depth: float, cols: int, gap: Row
 ) -> None:
-    """Raise the largest gaps between prediction and candidate; NaN stays NaN."""
+    """Raise the largest gap between prediction and candidate; NaN stays NaN."""
     for j in range(cols):
         scaled = products[j] + offset * squares[j]
-        depth_gap[j] = np.maximum(depth_gap[j], abs(scaled / squares[j] - depth))
-        vergence_gap[j] = np.maximum(vergence_gap[j], abs(squares[j] / scaled - vergence))
+        gap[j] = np.maximum(gap[j], abs(scaled / squares[j] - depth))
 
 
-@compiled
+@borrowing
+def _widen_vergence_gap(
+    products: Row, squares: Row, offset: float, vergence: float, cols: int, gap: Row
+) -> None:
+    """Raise the largest gap between their inverses; NaN stays NaN."""
+    for j in range(cols):
+        scaled = products[j] + offset * squares[j]
+        gap[j] = np.maximum(gap[j], abs(squares[j] / scaled - vergence))
+
+
+@borrowing
 def _add_variance(
     products: Row,
     squares: Row,
@@ -434,24 +524,49 @@ def _add_variance(
         variance[j] += weight * (gap * gap + noise * inverse)
 
 
-@compiled
-def _add_vergence(depth_gap: Row, vergence_gap: Row, cols: int) -> None:
-    """Replace depth gaps by (1 + depth gap) (1 + vergence gap) - 1.
+@borrowing
+def _add_shift(
+    products: Row, squares: Row, offset: float, weight: float, cols: int, shift: Row
+) -> None:
+    """Add the weighted gap of one virtual baseline; `offset` is less the candidate depth."""
+    for j in range(cols):
+        shift[j] += weight * (products[j] / squares[j] + offset)
+
+
+@borrowing
+def _excess(depth_gap: np.float32, vergence_gap: np.float32) -> np.float32:
+    """Compute (1 + depth gap) (1 + vergence gap) - 1, which never falls as the gaps grow.
 
     Written as a sum, which keeps the digits of small gaps.
     """
-    for j in range(cols):
-        depth_gap[j] += vergence_gap[j] + depth_gap[j] * vergence_gap[j]
+    return depth_gap + (vergence_gap + depth_gap * vergence_gap)
 
 
-@compiled
+@borrowing
+def _is_below(depth_gap: Row, vergence_gap: Row, best: Row) -> bool:
+    """Whether a pixel is as good as its best candidate, or better; NaN is not."""
+    count = 0
+    for j in range(best.size):
+        count += _excess(depth_gap[j], vergence_gap[j]) <= best[j]
+    return count > 0
+
+
+@borrowing
 def _keep_better(scores: _Scores, trials: Trials, i: int, tile: _Tile, best: Best) -> None:
-    """Store candidate `i` where it is better than all before it; of equals the first stays."""
-    first = tile.first
+    """Store candidate `i` where it is better than all before it; of equals the nearest stays."""
+    cols = tile.end - tile.first
     for y in range(tile.top, tile.bottom):
-        excess, variance = scores.excess[y - tile.top], scores.variance_m2[y - tile.top]
-        for j in range(tile.end - first):
-            if excess[j] < best.excess[y, first + j]:
-                best.excess[y, first + j] = excess[j]
-                best.candidate[y, first + j] = i
-                best.variance_m2[y, first + j] = trials.step_variances_m2[i] + variance[j]
+        row = y - tile.top
+        if not scores.is_open[row]:
+            continue
+        depth_gap, vergence_gap = scores.depth_gap_m[row], scores.vergence_gap_dpt[row]
+        least = best.excess[y, tile.first : tile.end]
+        candidate = best.candidate[y, tile.first : tile.end]
+        for j in range(cols):
+            excess = _excess(depth_gap[j], vergence_gap[j])
+            if excess < least[j] or (excess == least[j] < np.inf and i < candidate[j]):
+                least[j] = excess
+                candidate[j] = i
+                variance_m2 = trials.step_variances_m2[i] + scores.variance_m2[row, j]
+                best.variance_m2[y, tile.first + j] = variance_m2
+                best.shift_m[y, tile.first + j] = scores.shift_m[row, j]

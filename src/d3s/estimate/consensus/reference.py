@@ -7,11 +7,11 @@ and benchmarks compare the compiled method with it; nothing else imports it.
 import numpy as np
 
 from d3s.estimate.checked_pair import CheckedPair
-from d3s.estimate.consensus.consensus_plan import ConsensusPlan, make_plan, tried_mask
+from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan, tried_mask
 from d3s.estimate.consensus.denominator_noise import removed_noise, without_noise
 from d3s.estimate.consensus.lens_corrections import corrections
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
-from d3s.estimate.consensus.smoothing import noise_variance, smoothed
+from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.options import ConsensusOptions
 from d3s.optics.consensus import confidence, depth_only_confidence
@@ -40,7 +40,7 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     """
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
-    views = [smoothed(view, plan.settings.prefilter_sigma_px) for view in pair]
+    views = [filtered(view, plan) for view in pair]
     noise = sum(noise_variance(view) for view in pair)
     removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
     found = _search(views[0], views[1], plan, noise, removed)
@@ -54,6 +54,7 @@ def _search(
     index = np.full(left.shape, -1, dtype=np.int32)
     highest = np.zeros(left.shape)
     variance = np.full(left.shape, np.inf)
+    meeting = np.zeros(left.shape)
     with_vergence = plan.options.agreement_in == "depth and vergence"
     agreement = confidence if with_vergence else depth_only_confidence
     tried, window_px = tried_mask(plan, left.shape[1]), plan.settings.window_px
@@ -61,13 +62,13 @@ def _search(
     in_rows[plan.reach_px : left.shape[0] - plan.reach_px] = True
     for i, candidate_m in enumerate(plan.candidates_m):
         predictions, energies = [], []
-        for baseline_m, shift_px in zip(plan.baselines_m, plan.shifts_px[i], strict=True):
+        for m, shift_px in enumerate(plan.shifts_px[i]):
             pair = _corrected(left, shifted_right(right, shift_px), float(candidate_m), plan)
-            energy = _energy(pair, plan.rig, window_px)
+            energy = _energy(pair, plan)
             left_over = without_noise(energy, removed * window_px**2)
-            predicted = _predicted_m(pair, float(baseline_m), plan.rig, window_px)
+            predicted = _predicted_m(pair, m, plan)
             if removed > 0:
-                offset = plan.rig.calibration.b_m(baseline_m) if plan.rig.calibration else 0.0
+                offset = plan.lines[1][m] if plan.lines else 0.0
                 predicted = offset + (predicted - offset) * energy / left_over
             predictions.append(predicted)
             energies.append(left_over)
@@ -77,7 +78,9 @@ def _search(
         index[better] = i
         highest[better] = value[better]
         variance[better] = _variance_m2(i, plan, predictions, energies, noise)[better]
-    return ChosenCandidates(index, highest, variance)
+        away = np.array(predictions) - candidate_m
+        meeting[better] = np.tensordot(plan.shares / plan.shares.size, away, 1)[better]
+    return ChosenCandidates(index, highest, variance, meeting)
 
 
 def _corrected(
@@ -97,31 +100,28 @@ def _corrected(
     return pair._replace(difference=pair.difference + added)
 
 
-def _predicted_m(pair: PairDerivatives, baseline_m: float, rig: Rig, window_px: int) -> FloatArray:
-    """Depth predicted by the D3 equation, in metres: Eq. 10, or Eq. 17 for a calibrated rig."""
-    if rig.calibration is None:
+def _predicted_m(pair: PairDerivatives, m: int, plan: ConsensusPlan) -> FloatArray:
+    """Depth predicted by the D3 equation for virtual baseline `m`, in metres: Eq. 10 or Eq. 17."""
+    optics, window_px = plan.rig.optics, plan.settings.window_px
+    if plan.lines is None:
         return d3_windowed_depth_m(
             pair,
-            baseline_m,
-            focal_length_px=rig.optics.focal_length_px,
-            alpha_px2_m=rig.optics.alpha_px2_m,
-            kappa_dpt=rig.optics.kappa_dpt,
+            float(plan.baselines_m[m]),
+            focal_length_px=optics.focal_length_px,
+            alpha_px2_m=optics.alpha_px2_m,
+            kappa_dpt=optics.kappa_dpt,
             window_px=window_px,
         )
-    return practical_depth_m(
-        gradient_ratio_per_px(pair, window_px),
-        a_m_px=float(np.sign(baseline_m) * rig.calibration.a_m_px(baseline_m)),
-        b_m=float(rig.calibration.b_m(baseline_m)),
-    )
+    a_m_px, b_m = (float(values[m]) for values in plan.lines)
+    return practical_depth_m(gradient_ratio_per_px(pair, window_px), a_m_px=a_m_px, b_m=b_m)
 
 
-def _energy(pair: PairDerivatives, rig: Rig, window_px: int) -> FloatArray:
+def _energy(pair: PairDerivatives, plan: ConsensusPlan) -> FloatArray:
     """Sum over the window of the squared denominator of the depth equation."""
-    denominator = pair.difference
-    if rig.calibration is None:
-        spread = rig.optics.alpha_px2_m * rig.optics.kappa_dpt
-        denominator = denominator - spread * pair.mean_laplacian
-    return window_sum(denominator**2, window_px)
+    denominator, optics = pair.difference, plan.rig.optics
+    if plan.lines is None:
+        denominator = denominator - optics.alpha_px2_m * optics.kappa_dpt * pair.mean_laplacian
+    return window_sum(denominator**2, plan.settings.window_px)
 
 
 def _variance_m2(

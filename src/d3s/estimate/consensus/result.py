@@ -28,6 +28,9 @@ class ChosenCandidates(NamedTuple):
     candidate: NDArray[np.int32]  # index; -1 where no candidate has any confidence
     confidence: NDArray[np.floating]  # 0 to 1
     variance_m2: NDArray[np.floating]  # of the depth
+    shift_m: NDArray[
+        np.floating
+    ]  # from the candidate to where the mean of its predictions meets it
 
 
 def as_depth_map(
@@ -51,6 +54,11 @@ def as_depth_map(
     keep = flags == 0
     nan = np.float32(np.nan)
     depth = plan.candidates_m.astype(np.float32)[found.candidate]
+    options = plan.options
+    if options.refine or (options.refine is None and not options.as_printed):
+        step_m = plan.steps_m[found.candidate]
+        depth = (depth + np.clip(found.shift_m, -step_m, step_m)).astype(np.float32)
+        variance_m2 = variance_m2 - step_m**2 / 12
     return DepthMap(
         depth_m=np.where(keep, depth, nan),
         sigma_m=np.where(keep, np.sqrt(variance_m2).astype(np.float32), nan),

@@ -33,6 +33,16 @@ def smoothed(image: NDArray[np.floating], sigma_px: float) -> FloatArray:
     return _gaussian(filled(image, sigma_px), sigma_px)
 
 
+def without_mean(image: FloatArray, sigma_px: float) -> FloatArray:
+    """View (rows, cols) without holes, less its Gaussian mean; as it is if sigma is 0."""
+    import cv2  # imported here: slow to load
+
+    if sigma_px == 0:
+        return image
+    mean = cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT_101)
+    return np.asarray(image - mean)
+
+
 def filled(image: NDArray[np.floating], sigma_px: float) -> FloatArray:
     """View (rows, cols) whose holes have the Gaussian mean of the pixels around them.
 

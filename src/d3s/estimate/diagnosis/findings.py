@@ -10,11 +10,11 @@ from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.diagnosis.blocks import Blocks, match_blocks
 from d3s.estimate.diagnosis.grain import noise_grain
-from d3s.estimate.diagnosis.light import Value, ViewDifferences, compare
+from d3s.estimate.diagnosis.light import Value, ViewDifferences, compare, robust_fit
 from d3s.estimate.diagnosis.patches import matched_patches
 from d3s.estimate.flags import Flag
 from d3s.estimate.lens_field import lens_field
-from d3s.types import FloatArray
+from d3s.types import FloatArray, Mask
 
 # Density below which blocks are searched in all of the right view, and the share of pixels out of
 # range above which they are.
@@ -46,6 +46,8 @@ class Found(NamedTuple):
     plain_left: float  # share of all blocks without texture, in the left view
     plain_right: float
     rich: float  # share of all blocks with strong texture in both views
+    # Rows in the middle, and their change to the right edge and to the bottom, where blocks agree.
+    rows_terms: tuple[Value, Value, Value] | None = None
 
 
 class Diagnosis(NamedTuple):
@@ -63,9 +65,14 @@ class Diagnosis(NamedTuple):
     comparison: ViewDifferences | None
     grain: Value | None
     found: Found | None
+    ambiguous: float = 0.0  # share of the pixels where another depth fits about as well
     shape: tuple[int, int] = (1, 1)  # rows and columns of a view
     # Standard deviation of the disparity that sigma holds; None for pairs rectified elsewhere.
     held_px: float | None = None
+    # Rows, roll and scale of the right view that the pair showed before it was aligned.
+    turn: tuple[Value, Value, Value] | None = None
+    crosstalk: tuple[float, float] | None = None  # shares that were taken out of both views
+    is_aligned: bool = False  # whether that is taken out, and not too much is left
 
 
 def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
@@ -112,6 +119,7 @@ def diagnose(pair: CheckedPair, depth_map: DepthMap) -> Diagnosis:
         comparison=comparison,
         grain=grain if _rests_on_noise(depth_map) else None,
         found=found,
+        ambiguous=_share(flags, Flag.AMBIGUOUS),
         shape=(depth_map.depth_m.shape[0], depth_map.depth_m.shape[1]),
         held_px=_held_px(depth_map),
     )
@@ -201,6 +209,7 @@ def _found(blocks: Blocks, depth_map: DepthMap, depth_range_m: tuple[float, floa
         plain_left=plain[0],
         plain_right=plain[1],
         rich=float(blocks.is_rich.mean()),
+        rows_terms=rows_terms(blocks),
     )
 
 
@@ -221,15 +230,37 @@ def _rows(blocks: Blocks) -> tuple[tuple[float, float], float]:
     agree = float((np.abs(rows - middle) < _SAME_ROWS_PX).mean())
     if agree > _MOST:
         return (middle, middle), agree
+    terms, _, fit = _rows_plane(blocks)
+    at_blocks = terms @ fit
+    agree = float((np.abs(rows - at_blocks) < _SAME_ROWS_PX).mean())
+    return (float(at_blocks.min()), float(at_blocks.max())), agree
+
+
+def _rows_plane(blocks: Blocks) -> tuple[FloatArray, Mask, FloatArray]:
+    """Terms of a plane at each block that was found, which are near the plane, and its factors."""
+    rows = blocks.rows_px[blocks.is_sure]
     x, y = blocks.x[blocks.is_sure], blocks.y[blocks.is_sure]
     terms = np.stack([np.ones(x.shape), x, y], axis=1)
-    fit: FloatArray = np.array([middle, 0.0, 0.0])
+    fit: FloatArray = np.array([float(np.median(rows)), 0.0, 0.0])
+    is_near = np.ones(rows.shape, dtype=np.bool_)
     for limit_px in _ROTATION_LIMITS_PX:
         is_near = np.abs(rows - terms @ fit) < limit_px
         if is_near.sum() < _FEWEST_BLOCKS:
             break
         solution = np.linalg.lstsq(terms[is_near], rows[is_near], rcond=None)[0]
         fit = np.asarray(solution, dtype=np.float64)
-    at_blocks = terms @ fit
-    agree = float((np.abs(rows - at_blocks) < _SAME_ROWS_PX).mean())
-    return (float(at_blocks.min()), float(at_blocks.max())), agree
+    return terms, is_near, fit
+
+
+def rows_terms(blocks: Blocks) -> tuple[Value, Value, Value] | None:
+    """Rows in the middle, and their change to an edge across and down, if most blocks agree."""
+    terms, is_near, _ = _rows_plane(blocks)
+    if is_near.mean() < _MOST or is_near.sum() < 2 * _FEWEST_BLOCKS:
+        return None
+    found = robust_fit(terms[is_near], blocks.rows_px[blocks.is_sure][is_near])
+    if found is None:
+        return None
+    one, two, three = (
+        Value(float(value), float(sigma)) for value, sigma in zip(*found, strict=True)
+    )
+    return one, two, three

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from d3s.estimate.diagnosis.findings import Diagnosis, Found
-from d3s.estimate.diagnosis.light import ViewDifferences
+from d3s.estimate.diagnosis.light import Value, ViewDifferences
 from d3s.estimate.drift_watch import edge_disparities
 from d3s.rig import Optics, Stereo
 
@@ -45,6 +45,7 @@ class Cause(StrEnum):
     ROWS = "rows do not agree"
     RANGE = "the depth range cuts"
     OFFSET = "disparities lie beyond infinity"
+    REPEATED = "texture repeats"
     PLAIN = "no texture"
     UNLIKE = "the views do not match"
     UNCERTAIN = "depths are too uncertain"
@@ -53,6 +54,9 @@ class Cause(StrEnum):
     GAMMA = "gamma differs"
     CLIPPED = "pixels are clipped"
     GRAIN = "noise is not white"
+    BLOCKS = "a grid stands still"
+    COLUMNS = "columns stand still"
+    CROSSTALK = "the views mix"
     EMPTY = "no pixel has a depth"
 
 
@@ -60,6 +64,9 @@ Words = dict[Cause, str]
 
 # Causes by which the views show unlike texture, which would count as noise.
 _UNLIKE = {Cause.ROWS, Cause.CONTRAST, Cause.SHADING, Cause.GAMMA}
+# Causes that texture seems to have which repeats, and those by which pixels match anywhere.
+_TAKEN_FOR = {Cause.UNLIKE, Cause.PLAIN}
+_APART = {Cause.ROWS, Cause.RANGE, Cause.OFFSET}
 
 
 def warnings_of(
@@ -99,7 +106,24 @@ def _of_pair(diagnosis: Diagnosis, optics: Optics, remedy: str) -> Words:
     if comparison is not None:
         words = _of_rows(comparison, remedy) | words | _of_light(comparison)
         words = _of_drift(comparison, diagnosis) | words
+    if diagnosis.turn is not None:
+        words.pop(Cause.ROWS, None)
+        words |= _of_turn(diagnosis.turn, diagnosis, remedy)
+    if diagnosis.crosstalk is not None:
+        left, right = diagnosis.crosstalk
+        words[Cause.CROSSTALK] = (
+            f"{left:.0%} of the right view is seen in the left one and {right:.0%} of the left "
+            "view in the right one; this is taken out. Part the views on the sensor, or mend the "
+            "readout."
+        )
     words |= _of_clipping(diagnosis)
+    if diagnosis.ambiguous > _SOME and not words.keys() & _APART:
+        words = {cause: said for cause, said in words.items() if cause not in _TAKEN_FOR}
+        words[Cause.REPEATED] = (
+            f"{diagnosis.ambiguous:.0%} of the frame may match at another depth as well, perhaps "
+            "out of the depth range or of the frame. Widen depth_range_m if it may be too narrow, "
+            "or add texture that does not repeat."
+        )
     if not words.keys() & _UNLIKE:
         words |= _of_grain(diagnosis)
     return words
@@ -211,6 +235,25 @@ def _of_rows(comparison: ViewDifferences, remedy: str) -> Words:
     middle = terms[0].value
     reach = sum(abs(one.value) for one in terms[1:] if one.exceeds(0.0, _SIGMAS))
     return {Cause.ROWS: _rows(middle - reach, middle + reach, remedy)}
+
+
+def _of_turn(turn: tuple[Value, Value, Value], diagnosis: Diagnosis, remedy: str) -> Words:
+    """Rows, roll and scale that were taken out, or could not be."""
+    rows, roll, scale = (one.value for one in turn)
+    high, wide = (0.5 * side for side in diagnosis.shape)
+    edges_px = math.hypot(roll * high, scale * wide)
+    if diagnosis.is_aligned and abs(rows) < _LENS_ROWS_PX and edges_px < _EDGE_PX:
+        return {}
+    amount = (
+        f"points of the right view lie {abs(rows):.2f} px {'below' if rows > 0 else 'above'} those "
+        f"of the left one, and a roll or scale moves disparity by {edges_px:.2f} px at the edges"
+    )
+    done = (
+        "this is taken out, and sigma holds what is left"
+        if diagnosis.is_aligned
+        else "what is left of it spoils the depths: there are none. align_views=false gives them"
+    )
+    return {Cause.ROWS: f"{amount}; {done}. {remedy}"}
 
 
 def _of_drift(comparison: ViewDifferences, diagnosis: Diagnosis) -> Words:

@@ -20,7 +20,9 @@ from d3s.estimate.clipping import clipped
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.estimate.joint.balance import balance_contrast
+from d3s.estimate.joint.gaps import find_gaps
 from d3s.estimate.joint.kernels import confidence, filters, prefilter
+from d3s.estimate.joint.pattern import find_pattern, take_out, with_pattern
 from d3s.estimate.joint.plan import Plan, make_plan
 from d3s.estimate.joint.refine import Holes, Views, refine
 from d3s.estimate.joint.rows import measure_rows
@@ -66,6 +68,8 @@ _MIN_CORRELATION = 0.05
 # Largest residual of 3 x 3 cells over what noise and lenses explain. Smaller ones count in the
 # probability of being wrong.
 _MAX_MISFIT = 30.0
+# Share of right depths in plain gaps: half of them on fences of the tuning cases, all on letters.
+_ENCLOSED_RIGHT = 0.75
 # Margin of the search, mean over a neighbourhood, below which another depth fits about as well.
 _MIN_MARGIN = 0.02
 # Share by which a depth may exceed the ends of the range.
@@ -80,6 +84,7 @@ class JointResult(NamedTuple):
     found: SearchResult
     trust: Trust
     timings_s: dict[str, float]
+    warnings: tuple[str, ...] = ()
 
 
 def estimate_joint(left: Image, right: Image, rig: Rig, options: JointOptions) -> DepthMap:
@@ -121,6 +126,7 @@ def as_depth_map(result: JointResult, rig: Rig, options: JointOptions) -> DepthM
         method="joint",
         options=options,
         timings_s=result.timings_s,
+        warnings=result.warnings,
     )
 
 
@@ -147,7 +153,15 @@ def run_joint(
     plan = make_plan(rig.optics, options, shape, field, known_sigma_px)
     holes = _holes(left, right)
     views = prefilter.centre(memory, left, right)
+    pattern = find_pattern(views, int(plan.shifts[0]))
+    cleaned = None if pattern is None else take_out(pattern, views)
+    if cleaned is not None:
+        views = cleaned.views
     noise = _noise(views, plan, memory)
+    if cleaned is not None:
+        noise = noise + np.float32(cleaned.stripes)
+        if cleaned.edges is not None:
+            noise += cleaned.edges[:: plan.cell_px, :: plan.cell_px]
     levels = _levels(views, plan, memory)
     noise = _with_calibrated(noise, left, views[0], levels[plan.cell_px], rig.calibration)
     clock.stop("prefilter")
@@ -162,12 +176,16 @@ def run_joint(
     rows_px = measure_rows(levels, start_px, plan)
     balanced = balance_contrast(levels, start_px, plan)
     fit = refine(balanced, start_px, noise, holes, plan, memory, rows_px)
+    if cleaned is not None:
+        fit = with_pattern(fit, cleaned, noise, plan.cell_px)
     clock.stop("refine")
     trust = judge_cells(levels[plan.cell_px][0], noise, fit, found, plan, memory)
+    in_gap = find_gaps(balanced[plan.cell_px], noise, fit.disparity_px, plan, memory)
     clock.stop("trust")
-    planes = depth_and_confidence(fit, found, trust, shape, plan, memory)
+    planes = depth_and_confidence(fit, found, trust, in_gap, shape, plan, memory)
     clock.stop("confidence")
-    return JointResult(planes, fit, found, trust, clock.times_s)
+    words = () if pattern is None else pattern.words
+    return JointResult(planes, fit, found, trust, clock.times_s, words)
 
 
 def _holes(left: Image, right: Image) -> list[tuple[Flag, Holes]]:
@@ -242,6 +260,7 @@ def depth_and_confidence(
     fit: CellFit,
     found: SearchResult,
     trust: Trust,
+    in_gap: Mask,
     shape: tuple[int, int],
     plan: Plan,
     memory: Scratch,
@@ -256,6 +275,8 @@ def depth_and_confidence(
         Result of the search.
     trust
         Probability of each cell that its disparity is wrong, and its distance to texture.
+    in_gap
+        Whether a cell lies in a plain gap between texture.
     shape
         Rows and columns of the frame.
     plan
@@ -267,6 +288,7 @@ def depth_and_confidence(
     if plan.search_scale > plan.cell_px:
         rows, cols = fit.flags.shape
         flags = np.ascontiguousarray(flags.repeat(2, 0).repeat(2, 1)[:rows, :cols])
+    flags[in_gap] |= np.uint16(Flag.ENCLOSED)
     return confidence.depth_planes(memory, fit, trust, flags, confidence_parameters(shape, plan))
 
 
@@ -290,6 +312,8 @@ def confidence_parameters(shape: tuple[int, int], plan: Plan) -> ConfidenceParam
         max_carried_px=float(plan.windows_px[0]),
         min_correlation=_MIN_CORRELATION,
         max_misfit=_MAX_MISFIT,
+        remarks=int(Flag.CARRIED | (Flag.ENCLOSED if plan.options.enclosed else 0)),
+        enclosed_confidence=_ENCLOSED_RIGHT,
     )
 
 

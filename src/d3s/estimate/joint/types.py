@@ -215,6 +215,8 @@ class ConfidenceParameters(NamedTuple):
     max_carried_px: float  # distance to texture beyond which a depth is flagged as carried over
     min_correlation: float
     max_misfit: float
+    remarks: int  # flags of pixels that keep their depth
+    enclosed_confidence: float  # factor on the confidence in gaps
 
 
 class DepthPlanes(NamedTuple):

@@ -25,6 +25,7 @@ FLAG_COLOURS = {
     Flag.LARGE_SIGMA: "#ff9da6",
     Flag.CARRIED: "#b5cfe8",  # not grey: these pixels have a depth
     Flag.FILLED: "#c9b3e6",
+    Flag.ENCLOSED: "#d67195",
 }
 """Colour of each flag."""
 

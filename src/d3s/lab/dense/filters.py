@@ -100,7 +100,7 @@ _FEWEST = 4  # frames from which on noise is measured; until then sigma does not
 # Variance that all frames share: a part of what noise does not explain, and of sigma. Chosen on
 # planes of tuning textures, such that at least 96 % of the errors are within 3 sigma on each.
 _NOT_NOISE, _SHARED = 0.3, 0.2
-_NO_REASONS = np.uint16(0xFFFF & ~(Flag.CARRIED | Flag.FILLED))
+_NO_REASONS = np.uint16(0xFFFF & ~(Flag.CARRIED | Flag.FILLED | Flag.ENCLOSED))
 
 
 @dataclass

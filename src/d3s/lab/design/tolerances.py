@@ -8,12 +8,14 @@ known distance takes the shift of the views away.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from d3s.errors import DesignError, RigError
 from d3s.estimate.candidates import WIDEST_BLUR_PX
 from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.options import JointOptions
@@ -48,6 +50,14 @@ _SILICON_PER_K = 2.6e-6
 _CALIBRATED_PX = 0.01  # disparity that calibrations leave at least, as `Calibration` says
 _RULER_M = 1e-3  # standard deviation of the distance of a wall, as `d3s check` assumes
 _CONTRAST = 0.15  # of the natural texture of the table
+CHANGES = (0.5, 0.7, 1.4, 2.0)
+"""Factors of `changed_errors_m`."""
+_CHANGED = {
+    "baseline": "baseline_m",
+    "focal length": "focal_length_m",
+    "f-number": "f_number",
+    "focus": "focus_m",
+}
 _ROUNDS = 40  # of the bisection
 _SIDE_PX, _DEPTHS = 256, 6  # of the pictures and depths at which errors before calibration are told
 _MOST_ROWS_PX = 2.0  # between the views, beyond which windows do not match
@@ -365,14 +375,49 @@ def blur_ratio(prediction: Prediction, change_dpt: tuple[float, float]) -> Float
     return np.asarray(_errors_px(prediction, _refocused(optics, change_dpt)) / designed)
 
 
-def _errors_px(prediction: Prediction, optics: Optics) -> FloatArray:
+def _errors_px(
+    prediction: Prediction, optics: Optics, noise_sigma: float | None = None
+) -> FloatArray:
     """Errors of the disparity on natural texture; infinite beyond the table."""
     left, right = (optics.blur_radius_px(prediction.depth_m, lens) for lens in (0, 1))
     contrast = prediction.wall.contrast / _CONTRAST if prediction.wall.is_natural else 1.0
     cutoff = optical_cutoff(optics.lens(0), WAVELENGTH_M)
     errors = natural_table().at((left, right), cutoff, defocus_slope_px(optics), contrast)
-    sigma = error_model().sigma_px(errors, prediction.noise_sigma)
+    sigma = error_model().sigma_px(errors, noise_sigma or prediction.noise_sigma)
     return np.where(_is_beyond(optics, prediction.depth_m), np.inf, sigma)
+
+
+def changed_errors_m(prediction: Prediction) -> dict[str, dict[float, FloatArray]]:
+    """Mean absolute error at each depth with one number of the camera times a factor.
+
+    By the title of the number and the factor; cameras that cannot be are left out. The prediction
+    is scaled by what the table of the natural texture says of the change.
+    """
+    camera = prediction.camera
+    designed = camera.optics
+    numbers: dict[str, Any] = {
+        "focal_length_m": camera.focal_length_m,
+        "f_number": camera.f_number,
+        "baseline_m": designed.baseline_m,
+        "focus_m": np.array(designed.focus_distances_m),
+    }
+    px = _errors_px(prediction, designed)
+    per_depth = designed.focal_length_px * designed.baseline_m / px * prediction.mae_m
+    found: dict[str, dict[float, FloatArray]] = {}
+    for title, name in _CHANGED.items():
+        found[title] = {}
+        for factor in CHANGES:
+            with suppress(DesignError, RigError):
+                new = Camera.of_lenses(
+                    **{**numbers, name: factor * numbers[name]},
+                    pixel_pitch_m=designed.pixel_pitch_m,
+                    sensor_px=camera.sensor_px,
+                ).optics
+                slope = new.focal_length_px * new.baseline_m
+                found[title][factor] = per_depth * _errors_px(prediction, new) / slope
+    sigma, mae_m = prediction.noise_sigma, prediction.mae_m
+    noisy = {one: mae_m * _errors_px(prediction, designed, one * sigma) / px for one in CHANGES}
+    return {**found, "noise": noisy}
 
 
 def _is_beyond(optics: Optics, depth_m: ArrayLike) -> NDArray[np.bool_]:

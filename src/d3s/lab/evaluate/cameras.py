@@ -18,6 +18,7 @@ import numpy as np
 from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.errors import InputError, SceneError
+from d3s.estimate import ConsensusOptions
 from d3s.lab.twin.blur import Psf
 from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.lens_errors import LensErrors
@@ -77,19 +78,21 @@ def tuned_twin(
     shape: tuple[int, int] = (300, 640),
     noise: float = NOISE,
     seed: int = 0,
+    options: ConsensusOptions = CONSENSUS,
 ) -> TunedTwin:
     """Tune scale, offset and virtual baselines of the paper's prototype on simulated boards.
 
-    The geometry is known, so that the views need no rectification.
+    The geometry is known, so that the views need no rectification. The options name window and
+    smoothing, for which a and b hold.
     """
     rig = Rig.paper_prototype()
     views = [
         plane_views(rig, depth_m, BOARD, seed=(seed, _STREAM, i), shape=shape, noise=noise)
         for i, depth_m in enumerate(depths_m)
     ]
-    tuning = find_tuning(views, depths_m, rig)
-    baselines = choose_baselines(views, depths_m, rig, tuning)
-    calibration = _calibration(tuning, baselines, shape)
+    tuning = find_tuning(views, depths_m, rig, options=options)
+    baselines = choose_baselines(views, depths_m, rig, tuning, options=options)
+    calibration = _calibration(tuning, baselines, shape, options)
     return TunedTwin(rig.replace(calibration=calibration), tuning, baselines, depths_m)
 
 
@@ -111,7 +114,9 @@ def plane_views(
     return pair.left, pair.right
 
 
-def _calibration(tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, int]) -> Calibration:
+def _calibration(
+    tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, int], options: ConsensusOptions
+) -> Calibration:
     """Calibration of views that lie side by side and need no rectification."""
     rows, cols = shape
     middle_row, middle_col = (rows - 1) / 2, (cols - 1) / 2
@@ -126,9 +131,9 @@ def _calibration(tuning: Tuning, baselines: ChosenBaselines, shape: tuple[int, i
         virtual_baselines_m=baselines.chosen.virtual_baselines_m,
         a_cubic_m_px=tuning.a_cubic.coefficients,
         b_cubic_m=tuning.b_cubic.coefficients,
-        tuned_candidates=CONSENSUS.candidates,
-        tuned_window_px=CONSENSUS.window_px,
-        tuned_prefilter_sigma_px=CONSENSUS.prefilter_sigma_px,
+        tuned_candidates=options.candidates,
+        tuned_window_px=options.window_px,
+        tuned_prefilter_sigma_px=options.prefilter_sigma_px,
         provenance=Provenance(
             residuals={"tuning_mae_m": float(tuning.mae_m.min())},
             input_sha256={},

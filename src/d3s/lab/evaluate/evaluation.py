@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder, write_text
+from d3s.batch.running import Workers, results
 from d3s.errors import OutputError
 from d3s.lab.evaluate.contender import Contender, as_contenders
 from d3s.lab.evaluate.sweep import Sweep
@@ -16,13 +17,14 @@ from d3s.lab.evaluate.table import SweepTable, csv_text, for_json
 from d3s.lab.evaluate.truth import EDGE_REACH_PX, TEXTURED_BELOW_M, WINDOW_PX
 from d3s.rig import Rig
 from d3s.runtime.versions import versions
-from d3s.tasks import Job, Task, Workers, results
 from d3s.types import Progress
 
 Methods = str | Contender | Sequence[str | Contender]
 """Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`."""
 Rows = dict[str, list[dict[str, Any]]]
 """Rows of one pair by table: "rows", and "duels" for an evaluation that has these."""
+Job = Mapping[str, Any]
+"""Everything that decides the rows of a pair beside the code, as JSON can hold it."""
 Measure = Callable[..., Rows]
 """Rows of one pair, from its `Trial`, the contenders, and further settings by name."""
 
@@ -71,21 +73,27 @@ def run_evaluation(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     work: Callable[[Job], Rows] | None = None,
+    written: Sequence[str] = (),
 ) -> SweepResults:
     """Evaluate every method on every pair of a sweep, all on the same images.
 
     `settings` are further arguments of `evaluation.measure`, values that JSON can hold. `work`
-    measures the pair of a job; if left out, it is simulated. The others are as for
-    `evaluate_planes`; what is wrong is refused before anything is rendered.
+    measures the pair of a job; if left out, it is simulated. `written` are folders that workers of
+    a cluster must see. The others are as for `evaluate_planes`; what is wrong is refused before
+    anything is rendered.
     """
     contenders = as_contenders(methods)
     sweep = sweep or evaluation.sweep()
     rig = rig or sweep.default_rig()
     sweep.check()
-    tasks = pair_tasks(evaluation.name, evaluation.measure, sweep, rig, contenders, settings or {})
-    if work is not None:
-        tasks = [task._replace(work=work) for task in tasks]
-    answers = results(tasks, workers=workers, folder=folder, progress=progress)
+    answers = results(
+        work or partial(measure_pair, evaluation.measure, type(sweep)),
+        pair_jobs(evaluation.name, sweep, rig, contenders, settings or {}),
+        workers=workers,
+        folder=folder,
+        progress=progress,
+        written=written,
+    )
     return SweepResults(
         evaluation=evaluation,
         sweep=sweep,
@@ -97,19 +105,14 @@ def run_evaluation(
     )
 
 
-def pair_tasks(
+def pair_jobs(
     name: str,
-    measure: Measure,
     sweep: Sweep,
     rig: Rig,
     contenders: Sequence[Contender],
     settings: Mapping[str, Any],
-) -> list[Task]:
-    """Return a task for each pair of a sweep.
-
-    `measure` is a function of a module: worker processes import it. `name` is in the digest of a
-    kept result.
-    """
+) -> list[Job]:
+    """Return a job for each pair of a sweep; `name` is in the digest of a kept result."""
     common = {
         "work": name,
         "sweep": sweep.model_dump(mode="json"),
@@ -117,14 +120,10 @@ def pair_tasks(
         "methods": [one.as_table() for one in contenders],
         "settings": dict(settings),
     }
-    work = partial(_measure_pair, measure, type(sweep))
-    return [
-        Task(f"{name} {number}", work, {**common, "place": list(place)})
-        for number, place in enumerate(sweep.places)
-    ]
+    return [{**common, "place": list(place)} for place in sweep.places]
 
 
-def _measure_pair(measure: Measure, sweep: type[Sweep], job: Job) -> Rows:
+def measure_pair(measure: Measure, sweep: type[Sweep], job: Job) -> Rows:
     """Simulate the pair of a job, and measure all contenders on it."""
     trial = sweep(**job["sweep"]).trial(job["place"], Rig(**job["rig"]))
     return measure(trial, contenders_of(job), **job["settings"])

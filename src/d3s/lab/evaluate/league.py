@@ -24,11 +24,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from d3s.batch.running import Workers, results
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import methods
 from d3s.lab.evaluate.cameras import Lens, tuned_rig, typical_rig
 from d3s.lab.evaluate.contender import Contender, as_contenders
-from d3s.lab.evaluate.evaluation import Methods, Rows, join_rows, pair_tasks
+from d3s.lab.evaluate.evaluation import Job, Methods, Rows, join_rows, measure_pair, pair_jobs
 from d3s.lab.evaluate.metrics import (
     BAD_M,
     background_beside,
@@ -57,7 +58,6 @@ from d3s.lab.evaluate.table import (
 from d3s.lab.evaluate.truth import Truth, within_frames
 from d3s.lab.twin.sequence import even_distances_m
 from d3s.rig import Rig
-from d3s.tasks import Workers, results
 from d3s.types import FloatArray, Progress
 
 STEPS = 100
@@ -258,14 +258,12 @@ def compare(
     contenders = as_contenders(names or tuple(methods()))
     program = program or Program.full()
     rig = rig or default_rig(contenders, program.lens)
-    tasks = [
-        task
+    jobs = [
+        job
         for group, sweep in program.sweeps.items()
-        for task in pair_tasks(
-            f"league {group}", _measure_pair, sweep, rig, contenders, {"group": group}
-        )
+        for job in pair_jobs(f"league {group}", sweep, rig, contenders, {"group": group})
     ]
-    answers = results(tasks, workers=workers, folder=folder, progress=progress)
+    answers = results(_measure_job, jobs, workers=workers, folder=folder, progress=progress)
     rows = join_rows(answers, "rows")
     return League(program=program, rig=rig, contenders=contenders, rows=rows)
 
@@ -280,6 +278,12 @@ def default_rig(contenders: Sequence[Contender], lens: Lens = "perfect") -> Rig:
         return typical_rig()
     is_tuned = any(one.method == "consensus" for one in contenders)
     return tuned_rig() if is_tuned else Rig.paper_prototype()
+
+
+def _measure_job(job: Job) -> Rows:
+    """Measure the pair of a job, of planes or of scenes."""
+    sweep = SceneSweep if job["settings"]["group"] == "scenes" else PlaneSweep
+    return measure_pair(_measure_pair, sweep, job)
 
 
 def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> Rows:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from d3s.batch.running import Workers
 from d3s.calibrate.validation import ACCURATE_M
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
@@ -39,7 +40,6 @@ from d3s.lab.evaluate.table import (
     worst_error_m,
 )
 from d3s.rig import Rig
-from d3s.tasks import Workers
 from d3s.types import Progress
 
 BEYOND_M = 0.9
@@ -66,8 +66,8 @@ def evaluate_planes(
     rig
         The camera; the paper's prototype if left out.
     workers
-        Number of processes, each with one thread; one for each core if left out; or a place of
-        `d3s.tasks`, such as a Dask cluster. The figures are the same everywhere.
+        Number of processes, each with one thread; one for each core if left out. Or the
+        address of the scheduler of a Dask cluster. The figures are the same everywhere.
     folder
         Where finished planes are kept, so that the same call resumes; nowhere if left out.
     progress

@@ -10,10 +10,12 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field
 
+from d3s.batch.running import Workers
 from d3s.errors import OptionsError
 from d3s.lab.evaluate.contender import as_contenders
 from d3s.lab.evaluate.evaluation import (
     Evaluation,
+    Job,
     Methods,
     Rows,
     SweepResults,
@@ -29,7 +31,6 @@ from d3s.lab.rooms.store import load_or_render
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.sensor import expose_pair
 from d3s.rig import Rig
-from d3s.tasks import Cluster, Job, Workers
 from d3s.types import Progress
 
 EDGE_REACH_PX = 12
@@ -150,10 +151,7 @@ def evaluate_rooms(
     sweep, rig = sweep or RoomSweep(), rig or Rig.paper_prototype()
     sweep.check()
     render_rooms(sweep, rig, keep)
-    place = os.fspath(keep)
-    if isinstance(workers, Cluster):  # which may have another working folder
-        place = os.path.abspath(place)  # noqa: PTH100 - links stay as they are
-        workers = workers.seeing((), [place])
+    place = os.path.abspath(keep)  # noqa: PTH100 - workers may have another working folder
     return run_evaluation(
         ROOMS,
         contenders,
@@ -163,6 +161,7 @@ def evaluate_rooms(
         folder=folder,
         progress=progress,
         work=partial(_measure_room, place),
+        written=[place],
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from d3s.batch.running import Workers
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
 from d3s.lab.evaluate.metrics import (
@@ -34,7 +35,6 @@ from d3s.lab.evaluate.table import (
     worst_error_m,
 )
 from d3s.rig import Rig
-from d3s.tasks import Workers
 from d3s.types import Progress
 
 

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from d3s.errors import OptionsError, RecordError
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import estimate_quietly
+from d3s.files.images import list_images
 from d3s.lab.evaluate.cameras import Lens, typical_pair, typical_rig
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.metrics import duel
@@ -22,8 +23,8 @@ from d3s.lab.twin.random_scene import RandomScene, Surfaces
 from d3s.lab.twin.scenes import Plane, Scene
 from d3s.lab.twin.sensor import expose_pair
 from d3s.lab.twin.sequence import even_distances_m
-from d3s.lab.twin.textures import Texture, check_pattern
-from d3s.record import Record
+from d3s.lab.twin.textures import Photo, Texture, check_pattern
+from d3s.record import OneLine, Record
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -37,6 +38,9 @@ _SMALLEST_PX = 3 * WINDOW_PX
 _Pixels = Annotated[int, Field(ge=_SMALLEST_PX, le=8000)]
 Shape = tuple[_Pixels, _Pixels]
 _WARM_UP_SHAPE = (48, 128)
+_PHOTO_M = (
+    0.3  # width of a photo on a plane: a page's, and the width of the prototype's view at 1 m
+)
 _LEAST_DEPTH_RATIO = 1.1  # of the farthest to the nearest depth of a random scene
 
 
@@ -104,10 +108,33 @@ class TwinSweep(Sweep):
         default="perfect",
         description="the lenses; with typical ones, raw frames are split by the calibrated rig",
     )
+    photos: OneLine | None = Field(
+        default=None, description="a folder of photos that are the textures, in place of patterns"
+    )
 
     def default_rig(self) -> Rig:
         """Return the paper's prototype, or the calibrated rig of the camera with typical lenses."""
         return typical_rig() if self.lens == "typical" else super().default_rig()
+
+    @property
+    def textures(self) -> dict[str, Texture | Photo]:
+        """Textures by name: the patterns, or as many photos, the first of the folder by name.
+
+        Photos have a width of 30 cm, and are mirrored beyond.
+        """
+        if self.photos is None:
+            return {one: Texture(pattern=one, seed=self.seed) for one in self.patterns}
+        names = [path.name for path in list_images(self.photos)][: len(self.patterns)]
+        return {
+            name: Photo(image=self.photos, number=i, width_m=_PHOTO_M)
+            for i, name in enumerate(names)
+        }
+
+    def check(self) -> None:
+        """Refuse photos that cannot be read, before a process is started for them."""
+        for texture in self.textures.values():
+            if isinstance(texture, Photo):
+                texture.pixels()
 
 
 class PlaneSweep(TwinSweep):
@@ -137,13 +164,13 @@ class PlaneSweep(TwinSweep):
     @property
     def places(self) -> list[tuple[int, ...]]:
         """Indices of texture and depth of each pair."""
-        return [(i, j) for i in range(len(self.patterns)) for j in range(len(self.depths_m))]
+        return [(i, j) for i in range(len(self.textures)) for j in range(len(self.depths_m))]
 
     def trial(self, place: Sequence[int], rig: Rig) -> "Trial":
         """Return the noisy pair of one texture at one depth; its key is `texture` and `depth_m`."""
         i, j = place
-        key = {"texture": self.patterns[i], "depth_m": self.depths_m[j]}
-        texture = Texture(pattern=self.patterns[i], seed=self.seed)
+        name, texture = list(self.textures.items())[i]
+        key = {"texture": name, "depth_m": self.depths_m[j]}
         scene = Plane(depth_m=self.depths_m[j], texture=texture)
         trial = make_trial(scene, rig, self, self.shape, (self.seed, i, j), key)
         from_middle = np.abs(np.arange(self.shape[1]) - (self.shape[1] - 1) / 2)
@@ -166,7 +193,8 @@ class SceneSweep(TwinSweep):
         description="the largest depth in the scenes",
     )
     surfaces: Surfaces = Field(
-        default="textured", description="textured, or weak: plain and weakly textured among them"
+        default="textured",
+        description="textured, weak (plain ones among them), or fine (fences before plain walls)",
     )
     # The size of the synthetic data of the paper.
     shape: Shape = Field(default=(1025, 1025), description="rows and columns of a view")
@@ -193,6 +221,7 @@ class SceneSweep(TwinSweep):
 
     def check(self) -> None:
         """Refuse scenes that cannot be."""
+        super().check()
         self.scene(0)
 
     def scene(self, number: int) -> RandomScene:
@@ -202,6 +231,7 @@ class SceneSweep(TwinSweep):
             nearest_m=self.nearest_m,
             farthest_m=self.farthest_m,
             patterns=self.patterns,
+            photos=() if self.photos is None else (self.photos,),
             surfaces=self.surfaces,
         )
 

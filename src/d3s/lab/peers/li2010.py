@@ -20,7 +20,8 @@ Different from the paper:
 - Squared differences are divided by the contrast of both windows. Otherwise the depth with the
   widest blur would win, only because blurred views differ less.
 - Aggregated costs choose the disparity. The subpixel part is from a parabola through the
-  unaggregated costs, because step penalties pull to whole steps.
+  unaggregated costs, because step penalties pull to whole steps. The paper's graph cuts give whole
+  labels; `labels="whole"` does as the paper does.
 - A left-right check, from the same aggregated costs, rejects pixels visible in one view only.
 
 `sigma_m` is from the width of that parabola and its smallest cost, times a factor found on the
@@ -213,7 +214,10 @@ def _disparities(
     samples = independent_samples(options.window_px, options.prefilter_sigma_px)
     with np.errstate(divide="ignore", invalid="ignore"):
         confidence = 1.0 - parabola.least / costs.mean(axis=2, dtype=np.float64)
-    disparity_px = grid.disparity_px[inner] + grid.step_px * np.clip(parabola.offset, -1, 1)
+    if options.labels == "whole":
+        disparity_px = grid.disparity_px[best.index]
+    else:
+        disparity_px = grid.disparity_px[inner] + grid.step_px * np.clip(parabola.offset, -1, 1)
     # A minimum at an end of the grid has one neighbour only: the true one may lie outside.
     disparity_px[(best.index == 0) | (best.index == last)] = np.nan
     return MatchedDisparity(

@@ -7,7 +7,7 @@ the grid and makes its `DepthMap`.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,6 +140,17 @@ class SearchOptions(MatchingOptions):
     step_px: float = Field(
         default=0.5, ge=0.1, le=4, description="the disparity from one depth to the next"
     )
+    # Graph cuts and the smallest residual give a label, and neither paper says that it refines it.
+    # Between labels of a pixel lie 7 cm at 1.3 m: `d3s reproduce order`.
+    labels: Literal["subpixel", "whole"] = Field(
+        default="subpixel",
+        description="whether a parabola refines the best step, or disparities are whole pixels",
+    )
+
+    @property
+    def grid_step_px(self) -> float:
+        """Disparity from one label to the next: a pixel for whole labels."""
+        return 1.0 if self.labels == "whole" else self.step_px
 
 
 # Costs over a grid of disparities -----------------------------------------------------------------
@@ -317,7 +328,7 @@ def estimate_by_search(call: MethodCall, search: Search) -> DepthMap:
     if pair is None:
         return call.finish_empty(Flag.LOW_TEXTURE)
     options, optics = call.options, call.rig.optics
-    grid = DisparityGrid.covering(optics, call.range_m, options.step_px, call.shape[1])
+    grid = DisparityGrid.covering(optics, call.range_m, options.grid_step_px, call.shape[1])
     if grid is None or min(call.shape) < options.window_px:
         return call.finish_empty(Flag.BORDER)
     found, blur_px = search(pair, grid, optics, options)
@@ -326,6 +337,8 @@ def estimate_by_search(call: MethodCall, search: Search) -> DepthMap:
     # Without a parabola the smallest cost is at an end of the grid, or equals its neighbours.
     flags[np.isnan(found.disparity_px) & (flags == 0)] |= np.uint16(Flag.OUT_OF_RANGE)
     sigma_px = options.sigma_factor * found.sigma_px
+    if options.labels == "whole":  # and the rounding
+        sigma_px = np.hypot(sigma_px, grid.step_px / np.sqrt(12))
     return call.finish_disparity(flags, found.disparity_px, sigma_px, found.confidence)
 
 

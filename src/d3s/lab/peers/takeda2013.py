@@ -15,7 +15,8 @@ Different from the paper:
   of the paper avoid: a frequency that one view lost there comes from the other view.
 - Both residuals are compared in the frame of the left view, where depth is wanted, and their
   squares are summed over a square window.
-- The depths tried are evenly spaced in disparity, and a parabola gives the subpixel part.
+- The depths tried are evenly spaced in disparity, and a parabola gives the subpixel part. With
+  `labels="whole"` the depth is the best of those one pixel of disparity apart.
 - A left-right check, from the same residuals, rejects pixels visible in one view only.
 
 `sigma_m` is from the width of that parabola and its smallest residual, times a factor found on the
@@ -111,7 +112,8 @@ def _search(
     for squares, shift_px in zip(residuals, grid.disparity_px, strict=True):
         best.add(box_mean(squares, options.window_px), float(shift_px))
     parabola = best.parabola
-    disparity_px = grid.disparity_px[best.index] + grid.step_px * parabola.offset
+    offset = parabola.offset if options.labels == "subpixel" else 0.0 * parabola.offset
+    disparity_px = grid.disparity_px[best.index] + grid.step_px * offset
     samples = independent_samples(options.window_px, options.prefilter_sigma_px)
     found = MatchedDisparity(
         disparity_px=disparity_px,

@@ -7,6 +7,7 @@ fig5` runs `fig5_accuracy`, and `fig5_typical` with `--lens typical`.
 fig1b_working_range      working range against the size of a camera
 fig3b_consensus          predictions over virtual baseline and shift; confidence at one pixel (S1)
 fig5_accuracy            error over depth on planes, by threshold and by method
+fig5_order               labels, windows, gain and focus, one at a time: the order explained
 fig5_typical             error over depth on planes, with typical lenses
 fig6_systems             other systems: Fig. 6, and Table S2 as data with a check
 fig7_real_world          depth maps of rendered scenes

@@ -94,6 +94,7 @@ def _sweep(context: Context, lens: Lens) -> PlaneSweep:
         noise=NOISE,
         seed=context.seed,
         lens=lens,
+        photos=context.photos,
     )
 
 
@@ -140,8 +141,8 @@ def _caption(context: Context) -> str:
     sweep = _sweep(context, "typical")
     rows, cols = sweep.shape
     return (
-        f"Simulated with typical lenses and calibrated: {len(sweep.patterns)} textures "
-        f"({', '.join(sweep.patterns)}) at {len(sweep.depths_m)} depths from "
+        f"Simulated with typical lenses and calibrated: {len(sweep.textures)} textures "
+        f"({', '.join(sweep.textures)}) at {len(sweep.depths_m)} depths from "
         f"{sweep.depths_m[0]:g} to {sweep.depths_m[-1]:g} m, the middle {rows} x {cols} px of the "
         f"field, {sweep.noise:.0%} noise. Mean absolute error over the pixels that a method gives "
         f"a depth for, the consensus at C > {ACCURACY_THRESHOLD:g}, all others with their own "

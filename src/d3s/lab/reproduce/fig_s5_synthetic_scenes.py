@@ -104,9 +104,8 @@ def _errors_picture(rows: SweepTable) -> Picture:
 
 def scene_sweep(context: Context) -> SceneSweep:
     """Sweep over scenes of the paper's size, or over a few small ones in a quick run."""
-    if context.quick:
-        return SceneSweep(count=_QUICK_COUNT, shape=_QUICK_SHAPE, noise=NOISE, seed=context.seed)
-    return SceneSweep(count=_COUNT, noise=NOISE, seed=context.seed)
+    sweep = SceneSweep(count=_COUNT, noise=NOISE, seed=context.seed, photos=context.photos)
+    return sweep.replace(count=_QUICK_COUNT, shape=_QUICK_SHAPE) if context.quick else sweep
 
 
 def _strip(sweep: SceneSweep, number: int, rigs: tuple[Rig, Rig], rows: SweepTable) -> SceneStrip:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from d3s.batch.running import Workers
 from d3s.errors import InputError
 from d3s.lab.evaluate.cameras import Lens
-from d3s.tasks import Workers
 from d3s.types import Progress
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Context:
     folder: Path  # for finished parts of long work, so that it resumes; made when needed
     quick: bool = False  # a reduced size: seconds for most items, three minutes for all
     seed: int = 0  # of everything random
+    photos: str | None = None  # folder of photos that are the textures, for items with textures
     workers: Workers = None
     progress: Progress | None = None  # called by items that take long
     tables_of: Callable[[str], Mapping[str, Rows] | None] = lambda name: None

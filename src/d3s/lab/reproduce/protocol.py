@@ -22,7 +22,7 @@ REAL_WORLD_THRESHOLD = 0.5
 
 PRINTED = Contender(
     method="consensus",
-    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD),
+    options=CONSENSUS.replace(min_confidence=ACCURACY_THRESHOLD, as_printed=True),
     label="consensus, Eq. 10",
 )
 """The depth equation as derived: for a rig without calibration, as in the paper's simulations."""
@@ -30,8 +30,14 @@ TUNED = Contender(
     method="consensus", options={"min_confidence": ACCURACY_THRESHOLD}, label="consensus, tuned"
 )
 """The depth equation with a and b, for a rig that carries them, as in the paper's experiments."""
-OTHERS = tuple(Contender(method=name) for name in methods() if name != "consensus")
+_NOT_OTHERS = ("consensus", "defocus")  # defocus alone is for a camera without a baseline
+OTHERS = tuple(Contender(method=name) for name in methods() if name not in _NOT_OTHERS)
 """All other methods, each with its own defaults."""
+WHOLE = tuple(
+    Contender(method=name, options={"labels": "whole"}, label=f"{name}, whole labels")
+    for name in ("li2010", "takeda2013")
+)
+"""Rivals that choose a label, as their papers do, and do not refine it."""
 
 
 def twin_for(context: Context) -> TunedTwin:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from d3s.atomic import make_folder, write_text
+from d3s.batch.running import Workers, checked_workers
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.reproduce.item import (
@@ -29,7 +30,6 @@ from d3s.lab.reproduce.item import (
 )
 from d3s.lab.reproduce.page import write_page
 from d3s.runtime.versions import code_digest
-from d3s.tasks import Workers, place_of
 from d3s.types import Progress
 from d3s.version import __version__
 
@@ -37,6 +37,7 @@ _PLACES = (
     "fig1b_working_range.ITEM",
     "fig3b_consensus.CONSENSUS_PLANE",
     "fig5_accuracy.ITEM",
+    "fig5_order.ITEM",
     "fig5_typical.ITEM",
     "fig6_systems.ITEM",
     "fig7_real_world.ITEM",
@@ -107,6 +108,7 @@ def reproduce(
     quick: bool = False,
     seed: int = 0,
     lens: Lens = "perfect",
+    photos: str | None = None,
     workers: Workers = None,
     overwrite: bool = False,
     watcher: Watcher | None = None,
@@ -127,8 +129,11 @@ def reproduce(
         Seed of everything random.
     lens
         Lenses of the camera. With "typical", only items that have been measured with them are made.
+    photos
+        Folder of photos that are the textures of planes and scenes, in place of patterns.
     workers
-        Number of processes; None for one for each core. Or a place of `d3s.tasks`.
+        Number of processes; None for one for each core. Or the address of a Dask
+        scheduler.
     overwrite
         Whether to make items again that are there, and to write to a folder with other files.
     watcher
@@ -145,19 +150,21 @@ def reproduce(
     """
     # Items that read tables of others come after them.
     chosen = sorted(find_items(names, items, lens), key=lambda item: bool(item.uses))
-    place_of(workers)
+    checked_workers(workers)
     root = Path(folder)
     _take(root, overwrite=overwrite)
     outcomes: list[ItemOutcome] = []
     for number, item in enumerate(chosen, start=1):
         is_quick = quick and item.has_quick
-        if not overwrite and _is_kept(item, root, is_quick, seed):
+        given = {"seed": seed, "photos": photos}
+        if not overwrite and _is_kept(item, root, is_quick, given):
             outcomes.append(ItemOutcome(item, "kept"))
             continue
         context = Context(
             folder=root / item.name / "work",
             quick=is_quick,
             seed=seed,
+            photos=photos,
             workers=workers,
             progress=watcher(item, number, len(chosen)) if watcher else None,
             tables_of=_tables_of(item, root),
@@ -190,7 +197,9 @@ def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     make_folder(folder)
     try:
         result = item.run(context)
-        made_from = _made_from(item, root, context.quick, context.seed)
+        made_from = _made_from(
+            item, root, context.quick, {"seed": context.seed, "photos": context.photos}
+        )
         write_result(result, root, item.name, made_from)
     except OutputError:  # the disk will fail for the others too
         raise
@@ -201,25 +210,25 @@ def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     return ItemOutcome(item, "made")
 
 
-def _made_from(item: Item, root: Path, quick: bool, seed: int) -> dict[str, Any]:
+def _made_from(item: Item, root: Path, quick: bool, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything that decides the result of an item."""
     return {
         "version": __version__,
         "code": code_digest()[:16],
         "source": _source_digest(item.run),
         "quick": quick,
-        "seed": seed,
+        **given,
         "uses": {name: _digest(stored_result(root, name)) for name in item.uses},
     }
 
 
-def _is_kept(item: Item, root: Path, quick: bool, seed: int) -> bool:
+def _is_kept(item: Item, root: Path, quick: bool, given: Mapping[str, Any]) -> bool:
     """Whether an item on disk is up to date; one made in full also serves a quick run."""
     result = stored_result(root, item.name)
     if result is None or not all((root / item.name / one).is_file() for one in result["files"]):
         return False
     sizes = (True, False) if quick else (False,)
-    return any(result["made_from"] == _made_from(item, root, size, seed) for size in sizes)
+    return any(result["made_from"] == _made_from(item, root, size, given) for size in sizes)
 
 
 def _source_digest(run: Callable[[Context], Result]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from d3s.atomic import make_folder, write_text
+from d3s.batch.running import Workers, checked_workers, run
 from d3s.errors import OutputError, SceneError
 from d3s.files.arrays import write_npz
 from d3s.files.images import list_images, write_image
@@ -26,7 +27,6 @@ from d3s.lab.twin.raw import RawFrame, RawLayout, simulate_raw
 from d3s.lab.twin.recipe import Recipe, RecipeScene
 from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered
 from d3s.lab.twin.textures import Photo
-from d3s.tasks import OutcomeKind, Task, Workers, place_of, run
 from d3s.types import Progress
 from d3s.version import __version__
 
@@ -106,12 +106,11 @@ def render_folder(
         done += 1
         report(done, len(frames))
     work = partial(_render_frame, os.path.abspath(os.fsdecode(place)))  # noqa: PTH100
-    tasks = [Task(str(frame.number), work, frame.number) for frame in missing[2:]]
-    with closing(run(tasks, place_of(workers, tasks=len(tasks)))) as outcomes:
+    numbers = [frame.number for frame in missing[2:]]
+    with closing(run(work, numbers, checked_workers(workers, len(numbers)))) as outcomes:
         for outcome in outcomes:
-            if outcome.kind != OutcomeKind.DONE:
-                kind = OutputError if outcome.error == OutputError.__name__ else SceneError
-                raise outcome.exception or kind(outcome.reason)
+            if outcome.error is not None:
+                raise outcome.error
             written += [place / name for name in outcome.result]
             done += 1
             report(done, len(frames))

@@ -76,3 +76,116 @@ def _turned(
 
 
 SHAPES = {"blob": _blob, "box": _box, "bar": _bar, "ring": _ring}
+
+
+def fine_mask(
+    kind: str,
+    shape: tuple[int, int],
+    width_px: float,
+    gap_px: float,
+    rng: np.random.Generator,
+) -> Coverage:
+    """Mask of a fine structure of `FINE` over the whole frame: its parts and the gaps between them.
+
+    Bars of random width have 0.6 to 1.4 times the given one, and so have the gaps between them.
+    """
+    rows, cols = shape
+    dx, dy = np.meshgrid(np.arange(cols, dtype=float), np.arange(rows, dtype=float))
+    inside_px = FINE[kind](dx, dy, (width_px, gap_px), rng)
+    return np.clip(inside_px + 0.5, 0.0, 1.0).astype(np.float32)
+
+
+def _bars(
+    along: FloatArray, sizes: tuple[float, float], rng: np.random.Generator, spread: float = 0.0
+) -> FloatArray:
+    """Bars across a coordinate, with gaps between them."""
+    count = int(np.ptp(along) / sum(sizes) * (1 + spread)) + 3
+    lengths = np.tile(sizes, count) * rng.uniform(1 - spread, 1 + spread, 2 * count)
+    edges = along.min() - rng.uniform(0, sum(sizes)) + np.concatenate([[0], np.cumsum(lengths)])
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    heights = 0.5 * lengths * np.tile((1, -1), count)
+    places = np.concatenate([edges, middles])
+    heights = np.concatenate([np.zeros(edges.size), heights])
+    order = np.argsort(places)
+    return np.asarray(np.interp(along, places[order], heights[order]))
+
+
+def _fence(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Upright bars of one width."""
+    return _bars(dx, sizes, rng)
+
+
+def _blinds(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Slats that lie nearly level."""
+    return _bars(dy + rng.uniform(-0.2, 0.2) * dx, sizes, rng)
+
+
+def _mesh(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Wires that cross at a right angle."""
+    across, along = _turned(dx, dy, rng) if rng.random() < 0.5 else (dx, dy)
+    return np.maximum(_bars(across, sizes, rng), _bars(along, sizes, rng))
+
+
+def _stakes(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Upright bars of random width at random distances."""
+    return _bars(dx, sizes, rng, spread=0.4)
+
+
+def _chair(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Slats at a slant between a few rails."""
+    slant = rng.uniform(-0.4, 0.4)
+    rails = _bars(dy - slant * dx, (sizes[0], 6 * sizes[1]), rng, spread=0.4)
+    return np.maximum(_bars(dx + slant * dy, sizes, rng), rails)
+
+
+def _cables(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Cables that hang side by side in waves."""
+    across, along = _turned(dx, dy, rng)
+    waves = 2 * sizes[1] * np.sin(along / rng.uniform(4, 8) / sum(sizes) + rng.uniform(0, 6))
+    return _bars(across + waves, sizes, rng, spread=0.4)
+
+
+def _blocks(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Square patches at random, like a bush; the larger the gap, the fewer."""
+    side = sizes[0]
+    count = int(max(dx.max(), dy.max()) / side) + 2
+    is_there = rng.random((count, count)) < side / sum(sizes)
+    return np.asarray(is_there[(dy // side).astype(int), (dx // side).astype(int)] - 0.5)
+
+
+def _foliage(
+    dx: FloatArray, dy: FloatArray, sizes: tuple[float, float], rng: np.random.Generator
+) -> FloatArray:
+    """Leaves at random: slim ellipses in all directions."""
+    inside = np.full(dx.shape, -np.inf)
+    for _ in range(int(dx.size / (2.5 * sum(sizes) ** 2))):
+        x, y = rng.uniform(0, dx.max()), rng.uniform(0, dy.max())
+        across, along = _turned(dx - x, dy - y, rng)
+        inside = np.maximum(inside, 0.5 * sizes[0] - np.hypot(across, 0.5 * along))
+    return inside
+
+
+FINE = {
+    "fence": _fence,
+    "blinds": _blinds,
+    "mesh": _mesh,
+    "stakes": _stakes,
+    "chair": _chair,
+    "cables": _cables,
+    "blocks": _blocks,
+    "foliage": _foliage,
+}

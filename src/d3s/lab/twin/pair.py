@@ -263,7 +263,7 @@ def _with_truth(
     views = (fields[0].view, fields[1].view)
     is_one = len(sheets[1]) == 1
     behind = None if is_one else front_of(sheets[1], frame, colour=False).inverse_depth
-    step_dpt = EDGE_PX / views[0].disparity_per_dpt
+    step_dpt = EDGE_PX / max(views[0].disparity_per_dpt, 1e-9)  # 0 for a camera without baseline
     occluded = find_occluded(front.inverse_depth, behind, views, step_dpt)
     distortion = fields[0].distortion
     if distortion is not None:

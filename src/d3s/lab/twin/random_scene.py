@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
 from d3s.lab.twin.geometry import FARTHEST_M, ScenePart, View, Window, perfect_views
-from d3s.lab.twin.masks import SHAPES, Coverage, draw_mask
+from d3s.lab.twin.masks import FINE, SHAPES, Coverage, draw_mask, fine_mask
 from d3s.lab.twin.scenes import Layer
 from d3s.lab.twin.textures import Photo, Texture, check_pattern
 from d3s.record import Converted, OneLine
@@ -21,13 +21,14 @@ _STREAM = int.from_bytes(b"scene")
 _TILT_SHARE = 0.8
 _STEEPEST_RAD = 1.1
 
-Surfaces = Literal["textured", "weak"]
-"""Surfaces of random scenes: all textured, or plain and weakly textured ones among them."""
+Surfaces = Literal["textured", "weak", "fine"]
+"""Surfaces of random scenes: textured, some plain and weak, or fences before plain walls."""
 
 # Shares of the outlines in the order of `SHAPES`: weak scenes have more bars.
 _OUTLINES: dict[Surfaces, tuple[float, ...]] = {
     "textured": (0.5, 0.25, 0.15, 0.1),
     "weak": (0.4, 0.2, 0.3, 0.1),
+    "fine": (0.5, 0.5, 0.0, 0.0),
 }
 # Weak surfaces of a weak scene: the background, and this share of the objects.
 _WEAK_SHARE = 1 / 3
@@ -36,6 +37,8 @@ _WEAKEST, _STRONGEST = 0.02, 0.2  # contrast of the others
 _SHADED_SHARE = 0.5  # of the weak surfaces
 _SHADING = (0.02, 0.15)
 _GREYS = (0.3, 0.7)
+# Widths of the parts and the gaps of fine objects, and the largest contrast of the wall behind.
+_FINE_PX, _FINE_CONTRAST = (8.0, 20.0), 0.1
 
 # Margin around an object that also keeps to its depth range, since the blur brings it in.
 _BESIDE_PX = 40
@@ -49,7 +52,8 @@ class RandomScene(ScenePart):
 
     In a scene with weak surfaces the background is plain or has a contrast of 0.02 to 0.2, and so
     has a third of the objects; half of these surfaces have slow shading. More of the objects are
-    thin bars.
+    thin bars. In a fine scene the objects are fences, meshes, leaves, blinds, chairs and cables
+    of `masks.FINE`, and the background has a contrast of at most 0.1.
     """
 
     seed: int = Field(ge=0, lt=2**63, description="the seed of the whole scene")
@@ -77,7 +81,7 @@ class RandomScene(ScenePart):
     surfaces: Surfaces = Field(
         default="textured",
         description="textured, or weak: a plain or weakly textured background, and some such "
-        "objects",
+        "objects, or fine: fences and the like before a plain background",
     )
 
     @field_validator("farthest_m")
@@ -123,6 +127,10 @@ class RandomScene(ScenePart):
         # An outline can miss the frame; the first attempt nearly always succeeds.
         for _ in range(100):
             mask = _outline(shape, _OUTLINES[self.surfaces], rng)
+            if self.surfaces == "fine":
+                kind = tuple(FINE)[int(rng.integers(len(FINE)))]
+                width_px, gap_px = rng.uniform(*_FINE_PX, 2).tolist()
+                mask = np.minimum(mask, fine_mask(kind, shape, width_px, gap_px, rng))
             if mask.max() == 1:
                 break
         else:
@@ -133,6 +141,9 @@ class RandomScene(ScenePart):
         return Layer(**plane, texture=texture, mask=mask)
 
     def _background_texture(self, rng: np.random.Generator) -> Texture | Photo:
+        if self.surfaces == "fine":
+            plain = self._weak_texture(rng)
+            return plain.replace(contrast=min(plain.contrast, _FINE_CONTRAST))
         return self._weak_texture(rng) if self.surfaces == "weak" else self._texture(rng)
 
     def _weak_texture(self, rng: np.random.Generator) -> Texture | Photo:

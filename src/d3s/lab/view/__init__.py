@@ -7,7 +7,7 @@ truth               depth map beside the ground truth of its pair, as estimated 
 demo                figure and page of `d3s demo`
 optics              blur, disparity and smallest possible error over depth
 design              errors over depth and the front of a search, of `d3s design`
-design_page         page of a design, with sliders
+design_page         page of a design
 scene               contact sheets of simulated pairs, textures and scenes
 calibration         report of a calibration
 calibration_plots   its figures

@@ -80,10 +80,8 @@ def _parts(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
 
 
 def _verdict(report: CheckReport) -> str:
-    block = verdict_block(_GRADES[report.verdict], report.summary, report.remarks)
-    # The box says the state in place of the grade that chooses its colour.
-    grade = _GRADES[report.verdict].capitalize()
-    return block.replace(f"<strong>{grade}.", f"<strong>{report.verdict.capitalize()}.", 1)
+    grade, title = _GRADES[report.verdict], report.verdict
+    return verdict_block(grade, report.summary, report.remarks, title)
 
 
 def _title(one: Quantity) -> str:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from d3s.lab.design.camera import Camera
 from d3s.lab.design.predict import ErrorLimit, Prediction
 from d3s.lab.design.search import Search
+from d3s.lab.design.tolerances import CHANGES, changed_errors_m
 from d3s.lab.design.verify import MeasuredErrors
 from d3s.lab.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
 
@@ -107,3 +109,45 @@ def plot_front(search: Search) -> "Figure":
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize="small")
     return figure
+
+
+def plot_changes(prediction: Prediction, wish: ErrorLimit) -> "Figure":
+    """Figure of the errors with one number of the camera changed, and the camera from above."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.4), layout="constrained")
+    *panels, above = figure.subplots(2, 3).ravel()
+    depth = prediction.depth_m
+    colours = dict(zip(CHANGES, (LEFT, "#8fbfe0", "#eba08f", RIGHT), strict=True))
+    for axes, (title, errors) in zip(panels, changed_errors_m(prediction).items(), strict=True):
+        for factor, error_m in errors.items():
+            label = f"{factor:g} times"
+            axes.semilogy(depth, 1e3 * error_m, color=colours[factor], label=label)
+        axes.semilogy(depth, 1e3 * prediction.mae_m, "--", color=ACCENT, label="as designed")
+        axes.semilogy(depth, 1e3 * wish.limit_m(depth), color=GREEN, lw=1, label="wish")
+        axes.set(title=title, xlabel="depth (m)", ylabel="error (mm)")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.grid(alpha=0.25)
+    panels[-1].legend(frameon=False, fontsize="x-small")  # which has all factors
+    _draw_camera(above, prediction.camera)
+    return figure
+
+
+def _draw_camera(axes: "Axes", camera: Camera) -> None:
+    """Draw lenses, sensor and light from above, to scale."""
+    from matplotlib.patches import Ellipse
+
+    optics, (diameter_m, thick_m) = camera.optics, camera.outer_lens_m
+    behind_mm, wide_mm = (
+        1e3 * one for one in (optics.sensor_distance_m, camera.view_px[1] * optics.pixel_pitch_m)
+    )
+    opening_mm = 2e3 * optics.aperture_radius_m
+    for sign, colour in ((-0.5, LEFT), (0.5, RIGHT)):
+        x = 1e3 * sign * optics.baseline_m
+        ends = [x - opening_mm / 2, x + opening_mm / 2, x + wide_mm / 2, x - wide_mm / 2]
+        axes.fill(ends, [0, 0, -behind_mm, -behind_mm], color=colour, alpha=0.15, lw=0)
+        axes.plot(ends[2:], [-behind_mm, -behind_mm], color="black", lw=3)
+        axes.add_patch(
+            Ellipse((x, 0), 1e3 * diameter_m, 1e3 * thick_m, facecolor="#e8f1fa", edgecolor=ACCENT)
+        )
+    axes.set(title="from above, to scale", xlabel="mm", aspect="equal", yticks=[])

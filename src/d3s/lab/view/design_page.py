@@ -1,20 +1,16 @@
-"""Report of a design as one self-contained HTML page, with sliders that redraw its curves."""
+"""Report of a design as one self-contained HTML page."""
 
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from d3s.atomic import write_text
-from d3s.estimate.candidates import WIDEST_BLUR_PX
-from d3s.estimate.lens_field import BLUR_RADIUS_PX, DEFOCUS_PX2
-from d3s.lab.design.camera import CLEAR_SHARE, THICKNESS_SHARE
-from d3s.lab.design.error_model import error_model, natural_table
+from d3s.lab.design.error_model import error_model
 from d3s.lab.design.limits import WAVELENGTH_M
 from d3s.lab.design.report import DesignReport, tolerance_cells
-from d3s.lab.view.design import plot_design, plot_front
+from d3s.lab.view.design import plot_changes, plot_design, plot_front
 from d3s.lab.view.page import (
     figure_block,
     grid,
@@ -25,27 +21,6 @@ from d3s.lab.view.page import (
     verdict_block,
     words,
 )
-
-_SCRIPT = Path(__file__).with_name("design_page.js")
-_CONTRAST = 0.15  # of the natural texture of the table
-_STYLE = """<style>
-.sliders { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr));
-  gap: 0.4rem 1.2rem; margin: 0.6rem 0; }
-.sliders label { display: grid; grid-template-columns: 7rem 1fr 5rem; gap: 0.5rem;
-  align-items: center; }
-.sliders output { text-align: right; font-variant-numeric: tabular-nums; }
-.sliders input { width: 100%; }
-svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }
-#shown { display: none; }
-#told { min-height: 1.5em; font-weight: 600; }
-</style>"""
-_SLIDERS = {
-    "baseline": "baseline",
-    "focal": "focal length",
-    "fnumber": "f-number",
-    "focus": "focus",
-    "noise": "noise",
-}
 
 
 def write_design(report: DesignReport, path: Path, *, overwrite: bool = False) -> None:
@@ -63,7 +38,6 @@ def design_page(report: DesignReport) -> str:
 
 def _parts(report: DesignReport) -> Iterator[str]:
     camera = report.prediction.camera
-    yield _STYLE
     yield heading(f"Design: {camera.name}", 1)
     yield words(
         "Computed for perfect lenses, in the middle of the field; see the notes at the end.",
@@ -71,13 +45,12 @@ def _parts(report: DesignReport) -> Iterator[str]:
     )
     yield _verdict(report)
     yield html_table(("", ""), report.facts())
-    yield from _interactive(report)
     yield from _depth_part(report)
+    yield from _change_part(report)
     yield from _search_part(report)
     yield from _tolerance_part(report)
     yield from _notes(report)
     yield json_block(_data(report), "design")
-    yield f"<script>\n{_SCRIPT.read_text(encoding='utf-8')}</script>"
 
 
 def _verdict(report: DesignReport) -> str:
@@ -95,30 +68,11 @@ def _verdict(report: DesignReport) -> str:
     return verdict_block("good" if is_whole and not missed else "usable", summary, remarks)
 
 
-def _interactive(report: DesignReport) -> Iterator[str]:
+def _change_part(report: DesignReport) -> Iterator[str]:
     yield heading("Change it")
-    yield words(
-        "Move a slider, and the curves follow. Their middle is the design, which is drawn dashed; "
-        "green is the wish, red points are measured on the twin."
-    )
-    rows = "".join(
-        f'<label>{escape(title)}<input type="range" id="slider-{name}" min="0" max="1000" '
-        f'value="500" aria-label="{escape(title)}"><output id="value-{name}"></output></label>'
-        for name, title in _SLIDERS.items()
-    )
-    yield f'<div class="sliders">{rows}</div>'
-    yield '<button id="reset" type="button">Back to the design</button><p id="told"></p>'
-    charts = (
-        ("errors", "0 0 640 300", "Mean absolute error of joint over depth"),
-        ("blur", "0 0 640 300", "Disparity (grey) and blur disks, left (blue) and right (red)"),
-        ("camera", "0 0 640 300", "The camera from above, to scale: lenses, sensor, light"),
-    )
-    yield grid(
-        f'<figure><svg id="{name}" viewBox="{view}" role="img" aria-label="{escape(caption)}">'
-        f"</svg><figcaption>{escape(caption)}</figcaption></figure>"
-        for name, view, caption in charts
-    )
-    yield '<div id="shown"></div>'
+    yield words("Error over depth with one number of the camera changed, the others as designed.")
+    figure = plot_changes(report.prediction, report.wish)
+    yield figure_block(figure, "Computed by the table of the natural texture.")
 
 
 def _depth_part(report: DesignReport) -> Iterator[str]:
@@ -241,54 +195,14 @@ def _notes(report: DesignReport) -> Iterator[str]:
         "They are for the middle of the field. Towards the sides real lenses are worse: see the "
         "row of field curvature among the tolerances, and docs/design.md."
     )
-    if not wall.is_natural:
-        yield words("Sliders change the curve by as much as that of a natural texture.")
 
 
 def _data(report: DesignReport) -> dict[str, Any]:
-    """Numbers for the script."""
-    prediction, camera, model = report.prediction, report.prediction.camera, error_model()
-    optics = camera.optics
-    vergences = [1 / one for one in optics.focus_distances_m]
-    nominal = {
-        "baseline": optics.baseline_m,
-        "focal": camera.focal_length_m,
-        "fnumber": camera.f_number,
-        "focus": 2 / sum(vergences),
-        "noise": prediction.noise_sigma,
-    }
-    near, far = float(prediction.depth_m[0]), float(prediction.depth_m[-1])
-    focus = nominal["focus"]
-    ranges = {
-        "baseline": (nominal["baseline"] / 4, nominal["baseline"] * 4),
-        "focal": (nominal["focal"] / 2.5, nominal["focal"] * 2.5),
-        "fnumber": (nominal["fnumber"] / 3, nominal["fnumber"] * 3),
-        "focus": (min(0.7 * near, 0.7 * focus), max(2 * far, 1.5 * focus)),
-        "noise": (nominal["noise"] / 10, min(nominal["noise"] * 10, 0.5)),
-    }
+    """Numbers for programs."""
+    prediction = report.prediction
     return {
-        "nominal": nominal,
-        "ranges": ranges,
         "depth": prediction.depth_m.tolist(),
         "mae": prediction.mae_m.tolist(),
         "measured": [(one.depth_m, one.mae_m) for one in report.measured if one.density > 0],
         "wish": report.wish._asdict(),
-        "pitch": optics.pixel_pitch_m,
-        "rows": camera.sensor_px[0],
-        "cols": camera.sensor_px[1],
-        "apart": vergences[0] - vergences[1],
-        "wavelength": WAVELENGTH_M,
-        "contrast": prediction.wall.contrast / _CONTRAST if prediction.wall.is_natural else 1.0,
-        "lens_diameter": camera.lens_diameter_m,
-        "lens_length": camera.lens_length_m,
-        "clear": CLEAR_SHARE,
-        "thickness": THICKNESS_SHARE,
-        "model": {
-            "ratio": {str(scale): one for scale, one in model.ratio.items()},
-            "floor_px": model.floor_px,
-            "blur_radius_px": {str(scale): one for scale, one in BLUR_RADIUS_PX.items()},
-            "defocus_px2": DEFOCUS_PX2,
-            "widest_px": WIDEST_BLUR_PX,
-        },
-        "table": natural_table().as_json(),
     }

@@ -198,3 +198,42 @@ def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]
         fontsize="x-small", frameon=False, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5)
     )
     return figure
+
+
+class Panel(NamedTuple):
+    """One panel of lines: points (x, y) by method."""
+
+    title: str
+    across: str  # label of the x axis
+    up: str  # label of the y axis
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    is_log: bool = False
+
+
+def plot_panels(panels: Sequence[Panel]) -> "Figure":
+    """Plot panels, three in a line, with one legend."""
+    figure = new_figure(12.0, 3.6 * -(-len(panels) // 3) + 0.6)
+    styles = styles_of(dict.fromkeys(name for one in panels for name in one.lines))
+    known = {}
+    for axes, panel in zip(figure.subplots(-(-len(panels) // 3), 3).flat, panels, strict=True):
+        for name, points in panel.lines.items():
+            marks = {"marker": styles[name].marker, "markerfacecolor": styles[name].face}
+            (known[name],) = axes.plot(
+                *zip(*points, strict=True),
+                **styles[name].of_line,
+                **marks,
+                markersize=5,
+                label=name,
+            )
+        axes.set_title(panel.title, loc="left", fontsize="medium")
+        axes.set(xlabel=panel.across, ylabel=panel.up)
+        if panel.is_log:
+            axes.axhline(_ACCURATE_CM, color="black", linewidth=0.8, linestyle=":")
+            axes.set(yscale="log", ylim=(0.04, 8))
+            axes.set_yticks(_TICKS_CM[2:-2], [f"{tick:g}" for tick in _TICKS_CM[2:-2]])
+            axes.minorticks_off()
+        else:
+            axes.set_ylim(-3, 103)
+        axes.grid(alpha=0.25)
+    figure.legend(handles=list(known.values()), loc="outside lower center", ncols=6, frameon=False)
+    return figure

@@ -15,7 +15,7 @@ const times = [];
 const link = new Link({
   open: () => {
     byId("state").textContent = "connected";
-    link.send({ ask: "next" });
+    link.send({ ask: "frame" });
   },
   lost: () => {
     byId("state").textContent = "no connection: is d3s align still running?";
@@ -27,9 +27,9 @@ const link = new Link({
       times.push(performance.now());
       if (times.length > HISTORY) times.shift();
       show(blobs[0]);
+      link.send({ ask: "frame" });
     }
     if (header.is === "frame" || header.is === "state") showState(header);
-    link.send({ ask: "next" });
   },
 });
 

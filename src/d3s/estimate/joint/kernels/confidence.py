@@ -30,7 +30,7 @@ _OUT_OF_RANGE, _OCCLUDED = int(Flag.OUT_OF_RANGE), int(Flag.OCCLUDED)
 _INCONSISTENT, _LOW_CONFIDENCE = int(Flag.INCONSISTENT), int(Flag.LOW_CONFIDENCE)
 
 
-_CARRIED = int(Flag.CARRIED)
+_CARRIED, _ENCLOSED = int(Flag.CARRIED), int(Flag.ENCLOSED)
 
 
 class _Cells(NamedTuple):
@@ -58,6 +58,7 @@ class _Numbers(NamedTuple):
     wrong_px2: np.float32
     harmless: np.float32
     min_correlation: np.float32
+    enclosed_confidence: np.float32
 
 
 def search_flags(memory: Scratch, found: SearchResult, shifts: int, min_margin: float) -> Bits:
@@ -92,7 +93,8 @@ def depth_planes(
     run_over_rows(_judge_cells, grid[0], fit, trust.carried_px, flags, limits, cells)
     side, numbers = parameters.cell_side, _numbers(parameters)
     terms, radius_px = parameters.calibration
-    run_over_rows(_depth_planes, shape[0], cells, side, numbers, (terms, radius_px), out)
+    known, reasons = (terms, radius_px), np.int32(~parameters.remarks)
+    run_over_rows(_depth_planes, shape[0], cells, side, numbers, known, reasons, out)
     return out
 
 
@@ -109,6 +111,7 @@ def _numbers(parameters: ConfidenceParameters) -> _Numbers:
         parameters.wrong_variance_px2,
         parameters.harmless_wrong,
         parameters.min_correlation,
+        parameters.enclosed_confidence,
     )
     return _Numbers(*(np.float32(number) for number in numbers))
 
@@ -187,12 +190,12 @@ def _depth_planes(
     cell_side: int,
     numbers: _Numbers,
     calibration: tuple[FloatArray, float],
+    reasons: np.int32,
     out: DepthPlanes,
 ) -> None:
     """Depth, sigma, confidence and flags of pixels from the quantities of cells."""
     zero, one, over = np.float32(0), np.float32(1), np.float32(1) / numbers.per_dpt_px
-    # Flags of pixels without a depth: all but CARRIED.
-    nan, reasons = np.float32(np.nan), np.int32(~_CARRIED)
+    nan = np.float32(np.nan)
     rows, cols = out.depth_m.shape
     work = np.empty(cells.precision.shape[1] + 2, dtype=np.float32)
     lines, more_lines = np.empty((4, cols), np.float32), np.empty((3, cols), np.float32)
@@ -238,6 +241,8 @@ def _depth_planes(
             is_sure = confidence[col] >= numbers.min_confidence
             more |= np.int32(0) if is_sure else np.int32(_LOW_CONFIDENCE)
             bits[col] |= more
+            is_enclosed = bits[col] & np.int32(_ENCLOSED) != 0
+            confidence[col] *= numbers.enclosed_confidence if is_enclosed else one
         for col in range(cols):
             flags[col] = bits[col]
         for col in range(cols):

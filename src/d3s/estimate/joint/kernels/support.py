@@ -11,6 +11,7 @@ from d3s.estimate.joint.types import (
     SMALL_MISFIT,
     Array,
     Evidence,
+    Planes,
     TrustModel,
 )
 from d3s.runtime.compile import compiled, inlined, part
@@ -50,9 +51,28 @@ def find_ridges(memory: Scratch, view: Array, noise: Array, factor: float) -> Ma
     """
     out = memory.empty(view.shape, np.bool_)
     with memory.part():
-        square = memory.empty(view.shape)
-        run_over_rows(_squared_gradient, len(view), view, square)
+        square = squared_gradient(memory, view)
         run_over_rows(_ridges, len(view), view, square, noise, np.float32(factor), out)
+    return out
+
+
+def squared_gradient(memory: Scratch, view: Array) -> Array:
+    """Return the squared gradient by differences of the neighbours on both sides."""
+    out = memory.empty(view.shape)
+    run_over_rows(_squared_gradient, len(view), view, out)
+    return out
+
+
+def gradient_sums(memory: Scratch, left: Array, right: Array, weight: Array) -> Array:
+    """Return sums over blocks of 2 x 2 pixels of weighted differences in both views.
+
+    Planes (8, rows, cols): pixels of a weight above 0; differences across in the left and in the
+    right view, and down; the products of left and right, of left with itself and of right with
+    itself, those across and down together.
+    """
+    rows, cols = left.shape
+    out = memory.empty((8, -(-rows // 2), -(-cols // 2)))
+    run_over_rows(_gradient_sums, out.shape[1], left, right, weight, out)
     return out
 
 
@@ -119,6 +139,34 @@ def _squared_gradient(start: int, stop: int, view: Image, out: Image) -> None:
             across = here[min(col + 1, cols - 1)] - here[max(col - 1, 0)]
             down = below[col] - above[col]
             line[col] = across * across + down * down
+
+
+@compiled
+def _gradient_sums(
+    start: int, stop: int, left: Image, right: Image, weight: Image, out: Planes
+) -> None:
+    """Sums of weighted differences and their products over blocks; edge pixels are repeated."""
+    rows, cols = left.shape
+    for block in range(start, stop):
+        out[:, block] = 0
+        for row in range(2 * block, min(2 * block + 2, rows)):
+            up, down = max(row - 1, 0), min(row + 1, rows - 1)
+            for col in range(cols):
+                w, place = weight[row, col], col // 2
+                if w > 0:
+                    before, behind = max(col - 1, 0), min(col + 1, cols - 1)
+                    a = w * (left[row, behind] - left[row, before])
+                    b = w * (right[row, behind] - right[row, before])
+                    c = w * (left[down, col] - left[up, col])
+                    d = w * (right[down, col] - right[up, col])
+                    out[0, block, place] += np.float32(1)
+                    out[1, block, place] += a
+                    out[2, block, place] += b
+                    out[3, block, place] += c
+                    out[4, block, place] += d
+                    out[5, block, place] += a * b + c * d
+                    out[6, block, place] += a * a + c * c
+                    out[7, block, place] += b * b + d * d
 
 
 @compiled

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from d3s.batch.running import Workers, results
 from d3s.errors import InputError
 from d3s.estimate import Options
 from d3s.lab.evaluate.contender import Contender, as_contenders
-from d3s.lab.evaluate.evaluation import Methods, Rows, contenders_of, join_rows, write_texts
+from d3s.lab.evaluate.evaluation import Job, Methods, Rows, contenders_of, join_rows, write_texts
 from d3s.lab.evaluate.stereo.measures import (
     CAP_PX,
     DisparityResult,
@@ -37,7 +38,6 @@ from d3s.lab.evaluate.sweep import run_contender
 from d3s.lab.evaluate.table import SweepTable, csv_text, for_json
 from d3s.record import short_repr
 from d3s.runtime.versions import versions
-from d3s.tasks import Cluster, Job, Task, Workers, results
 from d3s.types import Image, Progress
 
 STEREO_METHODS = ("joint", "sgbm", "bm")
@@ -120,13 +120,17 @@ def evaluate_stereo(
         one.checked_options()
     trials = checked_lights(lights)
     _check_disparities(disparities)
-    if isinstance(workers, Cluster):  # which may have another working folder
+    if isinstance(workers, str):  # a cluster, which may have another working folder
         folder = os.path.abspath(folder)  # noqa: PTH100 - links stay as they are
     found = find_scenes(folder)
-    if isinstance(workers, Cluster):
-        workers = workers.seeing([os.fspath(found.scenes[0].left)], ())
-    tasks = stereo_tasks(found, contenders, trials, disparities, with_occluded=with_occluded)
-    answers = results(tasks, workers=workers, folder=kept, progress=progress)
+    answers = results(
+        _measure,
+        stereo_jobs(found, contenders, trials, disparities, with_occluded=with_occluded),
+        workers=workers,
+        folder=kept,
+        progress=progress,
+        read=[os.fspath(found.scenes[0].left)],
+    )
     return StereoResults(
         found=found,
         contenders=contenders,
@@ -152,15 +156,15 @@ def _check_disparities(disparities: int | None) -> None:
         )
 
 
-def stereo_tasks(
+def stereo_jobs(
     found: FoundScenes,
     contenders: Sequence[Contender],
     lights: Sequence[LightChange],
     disparities: int | None = None,
     *,
     with_occluded: bool = False,
-) -> list[Task]:
-    """Return a task for each scene and light."""
+) -> list[Job]:
+    """Return a job for each scene and light."""
     common = {
         "work": "stereo",
         "methods": [one.as_table() for one in contenders],
@@ -168,12 +172,8 @@ def stereo_tasks(
         "with_occluded": with_occluded,
     }
     return [
-        Task(
-            f"scene {number} {light.name}",
-            _measure,
-            {**common, "files": one.as_table(), "digest": digest, "light": light.name},
-        )
-        for number, one in enumerate(found.scenes)
+        {**common, "files": one.as_table(), "digest": digest, "light": light.name}
+        for one in found.scenes
         for digest in (one.digest(),)
         for light in lights
     ]

@@ -2,9 +2,12 @@
 // of the frame shown; pictures are for the eye only.
 import { Link, byId, length, make } from "../shared/page.js";
 import { drawBar, drawHistogram, drawProfile } from "./draw.js";
+import { Space } from "./space.js";
 
 const FIRST_LARGE = "depth";
 const WIDTH_STEP = 64; // widths are rounded up, so that several pages share pictures
+const AS_IT_IS = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
+const MOST_POINTS_WIDE = 640; // of the picture of 3D points
 const MEASURE_EVERY_MS = 250;
 const COLOUR_NEAREST = 0.05; // ends of the sliders of the colour scale, in metres
 const COLOUR_FARTHEST = 50;
@@ -49,17 +52,17 @@ function greet(header) {
   page.frame = null;
   if (!page.panels.size) header.panels.forEach(addPanel);
   showAbilities();
+  showState(header);
   askFrame();
 }
 
 function showAbilities() {
-  const { record, snapshot, positions, camera, points } = page.abilities;
+  const { record, snapshot, positions, camera } = page.abilities;
   byId("record").hidden = !record;
   byId("snapshot").hidden = !snapshot;
-  byId("points").hidden = !points;
   byId("pause").hidden = !page.live;
   byId("losses-card").hidden = !page.live;
-  byId("actions").hidden = !(page.live || snapshot || points);
+  byId("actions").hidden = !(page.live || snapshot);
   byId("options").hidden = page.abilities.estimate === false;
   byId("timeline").hidden = !(positions > 1);
   byId("position").max = Math.max((positions || 1) - 1, 0);
@@ -82,6 +85,7 @@ function askFrame() {
 function request(panel) {
   const width = panel.picture.clientWidth * (window.devicePixelRatio || 1);
   const wanted = { kind: panel.kind, width: Math.min(Math.max(Math.ceil(width / WIDTH_STEP) * WIDTH_STEP, 64), 4096) };
+  if (panel.space) wanted.width = Math.min(wanted.width, MOST_POINTS_WIDE);
   if (panel.kind === "depth" && !byId("auto").checked) Object.assign(wanted, colourEnds());
   return wanted;
 }
@@ -100,7 +104,7 @@ async function drawWaiting() {
     const isOther = !page.frame || page.frame.serial !== header.serial || page.frame.version !== header.version;
     page.frame = header;
     askFrame(); // the server makes the next one while this one is drawn
-    const bitmaps = await Promise.all(blobs.map((one) => createImageBitmap(new Blob([one], { type: "image/jpeg" }))));
+    const bitmaps = await Promise.all(blobs.map((one) => createImageBitmap(new Blob([one]), AS_IT_IS)));
     header.pictures.forEach((legend, i) => {
       const panel = page.panels.get(legend.kind);
       if (panel.bitmap) panel.bitmap.close();
@@ -131,10 +135,38 @@ function addPanel({ kind, title, colours }) {
   const panel = { kind, colours, figure, picture, bar, legendList: legend, detail, seen: true, bitmap: null, legend: null };
   page.panels.set(kind, panel);
   byId("panels").append(figure);
-  picture.addEventListener("click", (event) => clickPicture(panel, event));
+  if (kind === "points") addSpace(panel);
+  else picture.addEventListener("click", (event) => clickPicture(panel, event));
   name.addEventListener("click", () => enlarge(kind));
   watcher.observe(figure);
   if (kind === FIRST_LARGE) enlarge(kind);
+}
+
+// 3D points, with a choice of their colour and a cut of sigma.
+function addSpace(panel) {
+  panel.space = new Space(panel.picture);
+  const colour = make("select", { id: "space-colour", "aria-label": "colour of the points" });
+  colour.append(...["view", "sigma", "depth"].map((name) => make("option", {}, name)));
+  const cut = make("input", { id: "space-cut", type: "range", min: "0", max: "1", step: "0.01", value: "1", title: "leave out points of larger sigma" });
+  const change = () => {
+    const mode = colour.selectedIndex;
+    const names = (page.panels.get(colour.value) || { colours: [] }).colours;
+    panel.space.options = { mode, cut: Number(cut.value), colours: mode ? names.map(parts) : [] };
+    panel.space.draw();
+    drawSpaceBar(panel);
+  };
+  for (const control of [colour, cut]) control.addEventListener("input", change);
+  panel.detail.replaceChildren("colour ", colour, " sigma ", cut);
+}
+
+const parts = (colour) => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16) / 255);
+
+function drawSpaceBar({ space, bar, legend }) {
+  const { mode } = space.options;
+  bar.hidden = !mode || !legend;
+  if (bar.hidden) return;
+  const [low, high] = mode > 1 ? [legend.near, legend.far] : [legend.low, legend.high];
+  drawBar(bar, page.panels.get(mode > 1 ? "depth" : "sigma").colours, { low, high, unit: "m", is_log: true });
 }
 
 // Panels that are scrolled out of sight are not asked for.
@@ -170,6 +202,13 @@ function redrawAll() {
 
 function drawPanel(panel) {
   const { picture, bitmap, legend } = panel;
+  if (panel.space) {
+    picture.style.aspectRatio = `${legend.width} / ${legend.height}`;
+    if (!panel.space.gl) panel.detail.textContent = "this browser has no WebGL 2";
+    else panel.space.show(bitmap, legend);
+    drawSpaceBar(panel);
+    return;
+  }
   if (picture.width !== bitmap.width || picture.height !== bitmap.height) {
     picture.width = bitmap.width;
     picture.height = bitmap.height;

@@ -1,75 +1,46 @@
-"""Fake camera with faults by a script: what a camera does wrong, on demand.
+"""Fake camera with faults by a script: what a camera does wrong, on demand."""
 
-A script is a TOML file, such as::
-
-    schema_version = 1
-    rate_hz = 30.0
-
-    [[faults]]
-    kind = "freeze"  # at frame 60, no frame for 3 s
-    at = 60
-    seconds = 3.0
-"""
-
-import os
 import time
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from d3s.camera.capture.device import check_setting
-from d3s.document import DocumentKind
-from d3s.errors import CameraError, RecordError
+from d3s.camera.capture import LiveCamera
+from d3s.camera.capture.device import Device
+from d3s.errors import CameraError
 from d3s.frames.frame import CameraSettings, Counts, Frame, Setting
-from d3s.record import Record
-
-SCRIPT_FILE = DocumentKind(
-    noun="script of a fake camera",
-    schema_version=1,
-    header="# Faults of a fake camera of D3S.\n",
-    error=RecordError,
-)
-Kind = Literal[
-    "drop", "incomplete", "freeze", "repeat", "unplug", "time", "number", "size", "full_scale"
-]
 
 
-class FakeFault(Record):
-    """One fault, which begins with a frame of the script."""
+@dataclass(frozen=True)
+class FakeFault:
+    """One fault, which begins with a frame of the script.
 
-    kind: Kind = Field(
-        description="drop: frames are lost; incomplete: parts of them are; freeze: none comes for "
-        "some seconds; repeat: the frame before comes again; unplug: the camera is gone for some "
-        "seconds; time, number: they go back; size, full_scale: another one"
-    )
-    at: int = Field(ge=0, description="the number of the first frame")
-    count: int = Field(default=1, ge=1, description="the number of frames")
-    seconds: float = Field(default=0.0, ge=0, le=3600, description="the time of freeze and unplug")
+    drop: frames are lost; incomplete: parts of them are; freeze: none comes for some seconds;
+    repeat: the frame before comes again; unplug: the camera is gone for some seconds; time, number:
+    they go back; size, full_scale: another one.
+    """
+
+    kind: str
+    at: int
+    count: int = 1
+    seconds: float = 0.0
 
 
-class FakeScript(Record):
+@dataclass(frozen=True)
+class FakeScript:
     """Frames and faults of a fake camera."""
 
-    rate_hz: float = Field(default=30.0, gt=0, le=10000, description="the frames a second")
-    rows_px: int = Field(default=60, ge=16, le=16384, description="the height of a frame")
-    cols_px: int = Field(default=100, ge=16, le=16384, description="the width of a frame")
-    full_scale: int = Field(default=4095, ge=255, le=65535, description="the largest value")
-    faults: Annotated[tuple[FakeFault, ...], Field(strict=False)] = Field(
-        default=(), description="the faults"
-    )
+    rate_hz: float = 30.0
+    rows_px: int = 60
+    cols_px: int = 100
+    full_scale: int = 4095
+    faults: tuple[FakeFault, ...] = ()
 
-    error: ClassVar[type[RecordError]] = RecordError
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "FakeScript":
-        """Read a script."""
-        try:
-            return cls(**SCRIPT_FILE.read(path))
-        except RecordError as error:
-            raise RecordError(*error.problems, path=path) from error
+def opener(script: FakeScript):
+    """Opener of a source, as `d3s.sources` has them."""
+    return lambda rest, rig, options: LiveCamera(FakeDevice(script), rig=rig)
 
 
 @dataclass
@@ -82,7 +53,7 @@ class _Play:
     opened_at: int = 0  # frame of the script at which the camera was opened
 
 
-class FakeDevice:
+class FakeDevice(Device):
     """Device that follows a script of faults.
 
     The first two pixels of a frame hold its number in the script, so that frames can be told
@@ -92,7 +63,7 @@ class FakeDevice:
 
     def __init__(self, script: FakeScript, name: str = "fake camera") -> None:
         self._script = script
-        self._name = name
+        self.name = name
         self._exposure_s, self._gain = 0.01, 0.0
         self._play = _Play()
         self._faults = {}
@@ -101,11 +72,6 @@ class FakeDevice:
                 self._faults[number] = fault
         self._pattern = _pattern(script)
         self._is_open = False
-
-    @property
-    def name(self) -> str:
-        """Name for people."""
-        return self._name
 
     @property
     def settings(self) -> CameraSettings:
@@ -119,7 +85,7 @@ class FakeDevice:
         now_s = time.monotonic()
         play = self._play
         if now_s < play.gone_until_s:
-            raise CameraError(f"{self._name} is unplugged. Plug it in.")
+            raise CameraError(f"{self.name} is unplugged. Plug it in.")
         if play.due_s is None:
             play.due_s = now_s
         self._skip_past(now_s)
@@ -139,7 +105,7 @@ class FakeDevice:
         play = self._play
         now_s = time.monotonic()
         if not self._is_open or play.due_s is None or now_s < play.gone_until_s:
-            raise CameraError(f"{self._name} was unplugged. Plug it in.")
+            raise CameraError(f"{self.name} was unplugged. Plug it in.")
         if play.due_s - now_s > timeout_s:
             time.sleep(timeout_s)
             return None
@@ -163,7 +129,7 @@ class FakeDevice:
         if fault.kind == "unplug":
             play.gone_until_s = time.monotonic() + fault.seconds
             self._is_open = False
-            raise CameraError(f"{self._name} was unplugged. Plug it in.")
+            raise CameraError(f"{self.name} was unplugged. Plug it in.")
         if fault.kind == "repeat":
             return self._frame(max(fault.at - 1, 0))
         if fault.kind == "number":
@@ -204,8 +170,7 @@ class FakeDevice:
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
         """Change exposure and gain."""
-        exposure_s = check_setting("exposure_s", exposure_s, self.settings, " s")
-        gain = check_setting("gain", gain, self.settings, " dB")
+        super().configure(exposure_s=exposure_s, gain=gain)
         self._exposure_s = self._exposure_s if exposure_s is None else exposure_s
         self._gain = self._gain if gain is None else gain
 
