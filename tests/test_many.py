@@ -37,7 +37,9 @@ def test_many_frames_of_the_page(tmp_path, monkeypatch):
     for i in range(2):
         write_views(tmp_path / f"{i}_left.png", tmp_path / f"{i}_right.png", seed=i)
     job = DepthJob(rig=RIG, method="bm", formats=("zarr",))
-    estimate_files(find_inputs([tmp_path]).frames, job, "out")
+    frames = find_inputs([tmp_path]).frames
+    estimate_files(frames, job, "out")
+    estimate_files(frames, job, "stack")
     names: dict = {}
     for block in python_blocks(PAGE, after="## Many frames"):
         exec(block, names)

@@ -139,15 +139,15 @@ def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeyp
     given = frames(tmp_path / "in", 3)
     job = DepthJob(rig=RIG, method="bm", formats=("pfm", "npz"))
     written = []
-    real = atomic._write_beside
+    real = atomic._move
 
-    def fill_up(target: Path, content: bytes, overwrite: bool) -> None:
+    def fill_up(temporary: Path, target: Path, overwrite: bool) -> None:
         written.append(target)
         if target.name == "001_depth.npz":
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(target, content, overwrite)
+        real(temporary, target, overwrite)
 
-    monkeypatch.setattr(atomic, "_write_beside", fill_up)
+    monkeypatch.setattr(atomic, "_move", fill_up)
     words = r"001_depth.npz cannot be written: No space.*Free some space.*1 frames before.*--skip-"
     with pytest.raises(OutputError, match=words):
         estimate_files(given, job, tmp_path / "out")
@@ -168,7 +168,7 @@ def test_no_thread_goes_on_after_an_error(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(atomic, "_write_beside", full)
+    monkeypatch.setattr(atomic, "_move", full)
     with pytest.raises(OutputError) as held:  # its traceback has all that ran
         estimate_files(given, QUICK, tmp_path / "out")
     assert set(threading.enumerate()) <= before

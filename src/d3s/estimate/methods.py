@@ -51,15 +51,18 @@ _OWN = {
         "ConsensusOptions",
         "d3s.estimate.options",
     ),
+}
+WITHOUT_BASELINE = {
     "defocus": Method(
         "d3s.estimate.defocus", "estimate_defocus", "DefocusOptions", "d3s.estimate.options"
-    ),
+    )
 }
+"""Methods for cameras of one view point with two focuses."""
 
 
 @cache
 def methods() -> dict[str, Method]:
-    """Methods of `estimate` by name: ours, the paper's, and those that are registered."""
+    """Methods for cameras with a baseline by name: ours, the paper's, those that are registered."""
     return {**_OWN, **tables("methods")}
 
 
@@ -71,8 +74,9 @@ def method_of(name: Any) -> Method:
     InputError
         If there is none.
     """
-    if isinstance(name, str) and (name in _OWN or name in methods()):
-        return _OWN.get(name) or methods()[name]
+    own = {**_OWN, **WITHOUT_BASELINE}
+    if isinstance(name, str) and (name in own or name in methods()):
+        return own.get(name) or methods()[name]
     raise InputError(f"method={short_repr(name)} must be one of {', '.join(methods())}.")
 
 
@@ -184,7 +188,7 @@ def estimate_quietly(
     if not isinstance(rig, Rig):
         raise InputError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
     method_options = checked_options(method, options)
-    if rig.optics.baseline_m == 0 and method != "defocus":
+    if rig.optics.baseline_m == 0 and method not in WITHOUT_BASELINE:
         raise InputError(
             f"method={method!r} compares views from two points, but the rig has "
             "optics.baseline_m=0, two focuses of one view. Use method='defocus'."

@@ -22,7 +22,9 @@ TUNED = d3s.Rig.load(TUNED_RIG)
 CURVED = LensMaps(
     field_radius_px=250.0, focus_left_dpt=(0, 0, 0.6, 1.2), focus_right_dpt=(0.05, 0, 0.6, 1.1)
 )
-OPTIONS = d3s.ConsensusOptions(candidates=40, window_px=11, prefilter_sigma_px=1.0)
+OPTIONS = d3s.ConsensusOptions(
+    candidates=40, window_px=11, prefilter_sigma_px=1.0, local_mean_px=0, refine=False
+)
 
 
 def _rig(lenses: LensMaps) -> d3s.Rig:

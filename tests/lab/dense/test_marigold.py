@@ -34,7 +34,7 @@ def test_wrong_settings_are_named(tmp_path, wrong):
 def test_missing_packages_are_named(tmp_path, monkeypatch):
     (tmp_path / "model_index.json").write_text("{}")
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    with pytest.raises(InputError, match=r"d3s\[marigold\]"):
+    with pytest.raises(InputError, match=r"pip install .*\[marigold\]"):
         complete_depth(made(), tmp_path)
 
 

@@ -73,7 +73,7 @@ def test_image_that_cannot_be_read_is_refused(tmp_path, nothing_is_rendered):
     write_image(path, np.random.default_rng(0).random((64, 64)))
     path.write_bytes(path.read_bytes()[:2000])
     said = words_of(lambda: simulate(d3s.Plane(depth_m=0.5, texture=path)), InputError)
-    assert said.startswith(f"{path}: ends within")
+    assert said.startswith(f"{path}: ends before")
     assert "damaged or was not copied whole" in said
     missing = d3s.Photo(image=str(tmp_path / "none.png"))
     said = words_of(lambda: simulate(d3s.Plane(depth_m=0.5, texture=missing)), InputError)

@@ -37,7 +37,7 @@ def test_failed_calibration_has_a_page():
     assert "x.png" in page
     assert page.count("data:image/jpeg;base64,") == 2
     (embedded,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
-    assert json.loads(embedded)["verdict"]["grade"] == "bad"
+    assert json.loads(embedded)["verdict"]["grade"] == "none"
 
 
 def test_page_and_numbers_are_written_together(tmp_path):

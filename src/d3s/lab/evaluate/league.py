@@ -282,7 +282,7 @@ def default_rig(contenders: Sequence[Contender], lens: Lens = "perfect") -> Rig:
 
 def _measure_job(job: Job) -> Rows:
     """Measure the pair of a job, of planes or of scenes."""
-    sweep = SceneSweep if job["settings"]["group"] == "scenes" else PlaneSweep
+    sweep = PlaneSweep if "depths_m" in job["sweep"] else SceneSweep
     return measure_pair(_measure_pair, sweep, job)
 
 
