@@ -23,9 +23,9 @@ from d3s.cli.output import (
 
 if TYPE_CHECKING:
     from d3s.lab.design.camera import Camera
-    from d3s.lab.design.candidates import Catalogue
+    from d3s.lab.design.candidates import Catalogue, FixedValues, Requirements
     from d3s.lab.design.predict import ErrorLimit, Prediction
-    from d3s.lab.design.search import FixedValues, Requirements, Search
+    from d3s.lab.design.search import Search
     from d3s.lab.design.verify import MeasuredErrors
     from d3s.lab.design.wall import Lighting, Wall
     from d3s.rig import Rig
@@ -202,8 +202,7 @@ def _refuse(search: "Search", *, as_json: bool) -> None:
     from d3s.cli.design_tables import refusal
 
     if as_json:
-        relaxed = {one.wish: one.words for one in search.relaxed}
-        say_json({"answers": [], "relaxed": relaxed})
+        say_json({"answers": [], "relaxed": search.relaxed})
     else:
         typer.echo(refusal(search), err=True)
     raise typer.Exit(NOTHING_USABLE)
@@ -373,8 +372,7 @@ def _catalogue(options: dict[str, Any]) -> "Catalogue":
 
 def _given_of(options: dict[str, Any]) -> "FixedValues":
     """Values of the camera that are not to be searched."""
-    from d3s.lab.design.candidates import ImageSensor
-    from d3s.lab.design.search import FixedValues
+    from d3s.lab.design.candidates import FixedValues, ImageSensor
 
     catalogue = _catalogue(options)
     with value_of("--sensor"):
@@ -402,7 +400,7 @@ def _given_of(options: dict[str, Any]) -> "FixedValues":
 
 def _wish_of(options: dict[str, Any]) -> "Requirements":
     """Wish for a search; refuses to guess a reach."""
-    from d3s.lab.design.search import Requirements
+    from d3s.lab.design.candidates import Requirements
 
     if options["reach"] is None:
         raise typer.BadParameter(

@@ -83,20 +83,17 @@ class ErrorTable:
         Radii are signed, of the left and the right view; the cut-off of the lenses is in cycles/px;
         the slope is that of `defocus_slope_px`; contrast is over that of the table.
         """
-        left, right, ends = np.broadcast_arrays(*radius_px, cutoff)
+        from scipy.interpolate import interpn  # here, to keep `import d3s` fast
+
+        left, right, logs = np.broadcast_arrays(*radius_px, np.log(cutoff))
         scale = scale_of(left, right)
-        mean, difference = 0.5 * np.abs(left + right), np.abs(left - right)
+        numbers = np.stack([0.5 * np.abs(left + right), np.abs(left - right), logs], axis=-1)
         found = np.zeros((5, *scale.shape))
-        for one, axes in self.axes.items():
-            here = scale == one
-            if here.any():
-                places = [
-                    np.interp(value[here], axis, np.arange(len(axis)))
-                    for value, axis in ((mean, axes.radius_px), (difference, axes.difference_px))
-                ]
-                logs = np.log(axes.cutoff)
-                places.append(np.interp(np.log(ends[here]), logs, np.arange(logs.size)))
-                found[:, here] = _interpolated(self.values[one], places)
+        for one, tabulated in self.axes.items():
+            here, axes = scale == one, (*tabulated[:2], np.log(tabulated.cutoff))
+            low, high = ([axis[end] for axis in axes] for end in (0, -1))
+            at = np.clip(numbers[here], low, high)
+            found[:, here] = interpn(axes, np.moveaxis(self.values[one], 0, -1), at).T
         return FitErrors(
             np.exp(found[0]) / contrast,
             np.exp(found[1]) / contrast**2,
@@ -181,22 +178,6 @@ def build_table(
                 progress(done, total)
         values[scale] = found
     return ErrorTable(axes=dict(axes), values=values)
-
-
-def _interpolated(values: FloatArray, places: list[FloatArray]) -> FloatArray:
-    """Linear interpolation of arrays (5, ...) at places in units of their steps."""
-    total = np.zeros((values.shape[0], places[0].size))
-    lower = [
-        np.minimum(place.astype(np.int64), size - 2)
-        for place, size in zip(places, values.shape[1:], strict=True)
-    ]
-    for corner in np.ndindex((2,) * len(places)):
-        weight = np.ones(places[0].size)
-        for place, low, up in zip(places, lower, corner, strict=True):
-            weight = weight * (place - low if up else 1 - (place - low))
-        index = tuple(low + up for low, up in zip(lower, corner, strict=True))
-        total += weight * values[(slice(None), *index)]
-    return total
 
 
 @cache

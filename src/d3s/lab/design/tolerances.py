@@ -29,6 +29,7 @@ from d3s.lab.design.error_model import (
 )
 from d3s.lab.design.limits import WAVELENGTH_M
 from d3s.lab.design.predict import ErrorLimit, Prediction
+from d3s.lab.design.wall import NATURAL_CONTRAST
 from d3s.lab.design.window_fit import window_errors
 from d3s.optics.psf import optical_cutoff
 from d3s.rig import Optics
@@ -49,7 +50,6 @@ glass.
 _SILICON_PER_K = 2.6e-6
 _CALIBRATED_PX = 0.01  # disparity that calibrations leave at least, as `Calibration` says
 _RULER_M = 1e-3  # standard deviation of the distance of a wall, as `d3s check` assumes
-_CONTRAST = 0.15  # of the natural texture of the table
 CHANGES = (0.5, 0.7, 1.4, 2.0)
 """Factors of `changed_errors_m`."""
 _CHANGED = {
@@ -380,7 +380,7 @@ def _errors_px(
 ) -> FloatArray:
     """Errors of the disparity on natural texture; infinite beyond the table."""
     left, right = (optics.blur_radius_px(prediction.depth_m, lens) for lens in (0, 1))
-    contrast = prediction.wall.contrast / _CONTRAST if prediction.wall.is_natural else 1.0
+    contrast = prediction.wall.contrast / NATURAL_CONTRAST if prediction.wall.is_natural else 1.0
     cutoff = optical_cutoff(optics.lens(0), WAVELENGTH_M)
     errors = natural_table().at((left, right), cutoff, defocus_slope_px(optics), contrast)
     sigma = error_model().sigma_px(errors, noise_sigma or prediction.noise_sigma)
