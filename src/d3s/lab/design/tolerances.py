@@ -280,7 +280,8 @@ def error_before_m(
         return float(np.mean(by_both_m + np.abs(bias_m) * erf(share / np.sqrt(2))))
 
     effects = cause.effects(amount)
-    return np.max([[error_m(one, float(depth)) for depth in depths_m] for one in effects], axis=0)
+    found = [[error_m(one, float(depth)) for depth in depths_m] for one in effects]
+    return np.asarray(np.max(found, axis=0))
 
 
 def _refocused(optics: Optics, change_dpt: tuple[float, float]) -> Optics:
