@@ -170,7 +170,7 @@ def build_table(
         ends = {one: (-np.inf if one > scale else np.inf) for one in plan.finer_px}
         plan = plan._replace(finer_px={one: (end, -end) for one, end in ends.items()})
         errors = window_errors(wall.picture(optics, _DEPTH_M, side_px), _DEPTH_M, plan).means
-        noise = np.log([errors.per_noise_px, errors.per_noise2_px])
+        noise = np.log(errors.per_noise_px), np.log(errors.per_noise2_px)
         rest = errors.misfit_px, errors.residual, errors.per_slope
         values[scale][(slice(None), *place)] = *noise, *rest
         if progress is not None:
