@@ -148,13 +148,6 @@ class Camera(Record):
         name
             Name of the camera.
 
-        Raises
-        ------
-        DesignError
-            Naming the value that no camera can have, and the rule.
-        RigError
-            Naming every value of the optics that is out of its range.
-
         Notes
         -----
         The sensor is where a lens of this focal length images the mean of both vergences. In the
