@@ -127,13 +127,15 @@ def search(
         If the texture has a size of its own.
     """
     evolution = _Evolution(MeritFunction(wish, given, light, wall), seed, progress)
-    best = [evolution.best(goal) for goal in GOALS]
-    met = np.concatenate(evolution.met, axis=1)
+    for goal in GOALS:
+        evolution.best(goal)
+    met, merits = np.concatenate(evolution.met, axis=1), evolution.merits
     if met.size == 0:
         return Search(wish, (), (), evolution.relaxed(), evolution.tried)
-    merits = evolution.merits
-    answers = [merits.answer(one, goal) for one, goal in zip(best, GOALS, strict=True)]
-    front = [merits.answer(met[:, place], "front") for place in front_places(merits(met))]
+    figures = merits(met)
+    places = {goal: int(np.argmin(objectives(figures)[goal])) for goal in GOALS}
+    answers = [merits.answer(met[:, place], goal) for goal, place in places.items()]
+    front = [merits.answer(met[:, place], "front") for place in front_places(figures)]
     return Search(wish, tuple(answers), tuple(front), {}, evolution.tried)
 
 
