@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("baseline", "focal_length", "f_number", "focus")
 _STOCK = "stock"
-_SENSOR_PX = (2160, 3840)  # that of the paper, if nothing else is said
+_SENSOR_PX = "2160x3840"  # that of the paper, if nothing else is said
 _TYPES = {"float": float, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
 # Options by the panel of the help page: the name with the type or form of a value, and the help.
 _PANELS = {
@@ -233,7 +233,7 @@ def _camera_of(options: dict[str, Any], *, quiet: bool) -> "Camera":
         lens_diameter_m=lens and lens.diameter_m,
         lens_length_m=lens and lens.length_m,
         name=options["name"] or "design",
-        sensor_px=shape or _SENSOR_PX,
+        sensor_px=shape or shape_px(_SENSOR_PX),
     )
 
 
@@ -254,11 +254,11 @@ def _from_rig(options: dict[str, Any], *, quiet: bool) -> "Camera":
     elif found and found.frame_rows_px is not None and found.frame_cols_px is not None:
         shape = found.frame_rows_px, found.frame_cols_px
     else:
-        shape = _SENSOR_PX
+        shape = shape_px(_SENSOR_PX)
         if not quiet:
             say_step(
-                f"{options['rig']} does not say how large the sensor is: {shape[0]}x{shape[1]} is "
-                "taken, or give --pixels."
+                f"{options['rig']} does not say how large the sensor is: {_SENSOR_PX} is taken, or "
+                "give --pixels."
             )
     return Camera(name=rig.name, optics=rig.optics, sensor_px=shape)
 
@@ -283,7 +283,7 @@ def _given_of(options: dict[str, Any]) -> "FixedValues":
 
     sensors, lenses, catalogue = _parts(options)
     if options["pixel"] is not None:
-        rows, cols = shape_px(options["pixels"]) if options["pixels"] else _SENSOR_PX
+        rows, cols = shape_px(options["pixels"] or _SENSOR_PX)
         pitch_m = options["pixel"]
         with value_of("--pixel or --pixels"):
             own = ImageSensor(name="own", pixel_pitch_m=pitch_m, rows_px=rows, cols_px=cols)
