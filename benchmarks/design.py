@@ -17,7 +17,6 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ from design_tolerances import tolerance_figures
 from design_wishes import run_wishes
 
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
-TUNING_DEPTHS, REPORT_DEPTHS = 6, 6
+DEPTHS = 6
 TUNED_RANGES = 24
 PROTOTYPE_M = (0.2, 0.24, 0.27, 0.5, 1.2, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4.0)
 
@@ -66,27 +65,6 @@ _OTHER_SEED = 1000  # of the texture of the prediction; that of the twin is 0
 _DRAWS = 2  # of the noise on each plane
 _RANGE_DEPTHS = 9  # at which a working range is looked for before its ends are bisected
 _ENDS_APART = 1.04  # ratio of the depths between which an end is interpolated
-
-
-@dataclass(frozen=True)
-class Point:
-    """One camera, depth and texture: computed and measured, disparities in pixels."""
-
-    camera: int
-    depth_m: float
-    disparity_px: float
-    texture: str
-    noise: float
-    scale: int
-    per_noise_px: float
-    per_noise2_px: float
-    misfit_px: float
-    residual: float
-    per_slope: float
-    measured_px: float  # sigma; NaN without any depth
-    bias_px: float
-    density: float
-    per_px_m: float  # depth of a pixel of disparity
 
 
 def random_camera(first: int, number: int) -> tuple[Camera, Lighting]:
@@ -128,8 +106,11 @@ def depths_of(camera: Camera, count: int) -> list[float]:
     return [float(one) for one in 1 / np.linspace(1 / near, 1 / far, count + 2)[1:-1]]
 
 
-def points_of(task: tuple[int, int, tuple[str, ...], int]) -> list[Point]:
-    """Points of one camera: task is (first seed, number, textures, depths)."""
+def points_of(task: tuple[int, int, tuple[str, ...], int]) -> Rows:
+    """Points of one camera, computed and measured: task is (first seed, number, textures, depths).
+
+    Disparities are in pixels; `measured_px` is a sigma, NaN without any depth.
+    """
     first, number, textures, count = task
     camera, light = random_camera(first, number)
     optics = camera.optics
@@ -142,20 +123,17 @@ def points_of(task: tuple[int, int, tuple[str, ...], int]) -> list[Point]:
             picture = wall.picture(optics, depth, _PICTURE_PX, _OTHER_SEED)
             errors = window_errors(picture, depth, plan).means
             measured = measure_plane(camera, depth, light=light, wall=wall, draws=_DRAWS)
-            found.append(
-                Point(
-                    camera=number,
-                    depth_m=depth,
-                    disparity_px=float(optics.disparity_px(depth)),
-                    texture=texture,
-                    noise=light.noise,
-                    **errors._asdict(),
-                    measured_px=measured.mae_m / MAE_PER_SIGMA / per_px_m,
-                    bias_px=measured.bias_m / per_px_m,
-                    density=measured.density,
-                    per_px_m=per_px_m,
-                )
-            )
+            point = {
+                **errors._asdict(),
+                "camera": number,
+                "depth_m": depth,
+                "disparity_px": float(optics.disparity_px(depth)),
+                "texture": texture,
+                "noise": light.noise,
+                "measured_px": measured.mae_m / MAE_PER_SIGMA / per_px_m,
+                "density": measured.density,
+            }
+            found.append(point)
     return found
 
 
@@ -252,59 +230,27 @@ def bisected_range_m(
             known[middle] = evaluate(middle)
 
 
-def all_ranges(
-    first: int, cameras: int, textures: tuple[str, ...], workers: int
-) -> list[dict[str, Any]]:
-    """Working ranges of so many cameras, in processes; prints a line for each camera."""
-    tasks = [(first, number, textures[number % 2 :: 2]) for number in range(cameras)]
-    found = []
-    with get_context("spawn").Pool(workers) as pool:
-        for one in pool.imap(range_of, tasks):
-            found.append(one)
-            print(one["camera"], predicted_range_m(first, one), one["measured_m"], flush=True)
+def simulated(function: Callable[..., Any], first: int, options: argparse.Namespace) -> list[Any]:
+    """Results of a function for tuning or report cameras, in processes; or read if kept."""
+    kept = Path(options.points) if options.points else None
+    if kept and kept.is_file():
+        return json.loads(kept.read_text())
+    is_tuning, is_range = first == TUNING, function is range_of
+    count = options.cameras or (TUNING_CAMERAS if is_tuning else REPORT_CAMERAS)
+    if is_range and is_tuning:
+        count = options.cameras or TUNED_RANGES
+    textures = TUNING_PATTERNS if is_tuning else REPORT_PATTERNS
+    shares = 2 if is_range or not is_tuning else 1
+    depths = () if is_range else (DEPTHS,)
+    tasks = [(first, one, textures[one % shares :: shares], *depths) for one in range(count)]
+    found: list[Any] = []
+    with get_context("spawn").Pool(options.workers) as pool:
+        for done, one in enumerate(pool.imap(function, tasks), start=1):
+            found += [one] if is_range else one
+            print(f"camera {done} of {count}", flush=True)
+    if kept:
+        kept.write_text(json.dumps(found))
     return found
-
-
-def all_points(
-    first: int, cameras: int, textures: tuple[str, ...], depths: int, workers: int
-) -> list[Point]:
-    """Points of so many cameras, in processes; prints a line for each camera."""
-    shares = 2 if first == REPORT else 1
-    tasks = [
-        (first, number, textures[number % shares :: shares], depths) for number in range(cameras)
-    ]
-    points: list[Point] = []
-    with get_context("spawn").Pool(workers) as pool:
-        for done, some in enumerate(pool.imap(points_of, tasks), start=1):
-            points += some
-            print(f"camera {done} of {cameras}", flush=True)
-    return points
-
-
-def as_rows(points: list[Point]) -> list[dict[str, object]]:
-    """Points as JSON can hold them."""
-    return [
-        {name: None if value != value else value for name, value in asdict(point).items()}
-        for point in points
-    ]
-
-
-def simulated(first: int, options: argparse.Namespace) -> Rows:
-    """Points of the tuning or of the report cameras, simulated or read."""
-    if options.points and Path(options.points).is_file():
-        return json.loads(Path(options.points).read_text())
-    is_tuning = first == TUNING
-    points = all_points(
-        first,
-        TUNING_CAMERAS if is_tuning else REPORT_CAMERAS,
-        TUNING_PATTERNS if is_tuning else REPORT_PATTERNS,
-        TUNING_DEPTHS if is_tuning else REPORT_DEPTHS,
-        options.workers,
-    )
-    rows = as_rows(points)
-    if options.points:
-        Path(options.points).write_text(json.dumps(rows))
-    return rows
 
 
 def errors_of(rows: Rows) -> FitErrors:
@@ -315,7 +261,7 @@ def errors_of(rows: Rows) -> FitErrors:
 
 
 def column(rows: Rows, name: str) -> np.ndarray:
-    return np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=float)
+    return np.array([row[name] for row in rows], dtype=float)
 
 
 def fit_model(rows: Rows) -> ErrorModel:
@@ -416,15 +362,7 @@ def cameras_figures(rows: Rows) -> dict[str, Any]:
 
 def ranges_figures(first: int, options: argparse.Namespace) -> dict[str, Any]:
     """Working ranges of cameras, for an error drawn between the least and the largest of each."""
-    if options.points and Path(options.points).is_file():
-        found = json.loads(Path(options.points).read_text())
-    else:
-        is_tuning = first == TUNING
-        count = options.cameras or (TUNED_RANGES if is_tuning else REPORT_CAMERAS)
-        patterns = TUNING_PATTERNS if is_tuning else REPORT_PATTERNS
-        found = all_ranges(first, count, patterns, options.workers)
-        if options.points:
-            Path(options.points).write_text(json.dumps(found))
+    found = simulated(range_of, first, options)
     both = [(predicted_range_m(first, one), one["measured_m"]) for one in found]
     return {
         **range_shares(both),
@@ -499,7 +437,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--points", help="file of simulated points")
-    parser.add_argument("--cameras", type=int, help="number of cameras whose range is measured")
+    parser.add_argument("--cameras", type=int, help="number of cameras")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     part = options.part
@@ -507,10 +445,10 @@ def main() -> None:
         table = build_table(Wall(), progress=lambda done, total: print(done, total, end="\r"))
         NATURAL_FILE.write_text(json.dumps(table.as_json()) + "\n")
     elif part == "model":
-        write_model(fit_model(simulated(TUNING, options)))
+        write_model(fit_model(simulated(points_of, TUNING, options)))
     else:
         figures = {
-            "cameras": lambda: cameras_figures(simulated(REPORT, options)),
+            "cameras": lambda: cameras_figures(simulated(points_of, REPORT, options)),
             "ranges": lambda: ranges_figures(REPORT, options),
             "tuning-ranges": lambda: ranges_figures(TUNING, options),
             "prototype": lambda: prototype_figures(options.workers),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.camera import PAPER
-from d3s.cli.options import depth_range_m, length_m, shape_px
+from d3s.cli.options import depth_range_m, length_m, numbers, shape_px
 from d3s.cli.output import (
     NOTHING_USABLE,
     Force,
@@ -32,68 +32,51 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("baseline", "focal_length", "f_number", "focus")
 _STOCK = "stock"
-_SENSOR_PX = (2160, 3840)  # that of the paper, if nothing else is said
-# Options by the panel of the help page: the type or the form of a value, and the help.
-_PANELS: dict[str, dict[str, tuple[Any, str]]] = {
+_SENSOR_PX = "2160x3840"  # that of the paper, if nothing else is said
+_TYPES = {"float": float, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
+# Options by the panel of the help page: the name with the type or form of a value, and the help.
+_PANELS = {
     "Camera": {
-        "rig": (str, "Rig file of the camera, or paper for the paper's prototype."),
-        "baseline": ("LENGTH", "Distance of the lens centres, such as 3.84mm."),
-        "focal_length": ("LENGTH", "Focal length of both lenses, such as 12mm."),
-        "f_number": (float, "Focal length over the opening of a lens."),
-        "focus": (
-            "LEFT:RIGHT",
-            "Distances in focus of the left and the right lens, such as 0.81:0.88.",
-        ),
-        "pixel": ("LENGTH", "Pixel pitch, such as 2um."),
-        "pixels": ("ROWSxCOLS", "Rows and columns of the sensor: 2160x3840."),
-        "sensor": (
-            list[str],
-            "Sensor of the catalogue by its name; repeat it to choose from several.",
-        ),
-        "lens": (
-            list[str],
-            "Lens of the catalogue by its name, or stock for all of them; repeat it to choose from "
-            "several.",
-        ),
-        "catalogue": (list[Path], "Catalogue of your own, which adds to ours."),
+        "rig str": "Rig file of the camera, or paper for the paper's prototype.",
+        "baseline LENGTH": "Distance of the lens centres, such as 3.84mm.",
+        "focal_length LENGTH": "Focal length of both lenses, such as 12mm.",
+        "f_number float": "Focal length over the opening of a lens.",
+        "focus LEFT:RIGHT": "Distances in focus of the left and the right lens, such as 0.81:0.88.",
+        "pixel LENGTH": "Pixel pitch, such as 2um.",
+        "pixels ROWSxCOLS": "Rows and columns of the sensor: 2160x3840.",
+        "sensor list[str]": "Sensor of the catalogue by its name; repeat it to choose from "
+        "several.",
+        "lens list[str]": "Lens of the catalogue by its name, or stock for all of them; repeat it "
+        "to choose from several.",
+        "catalogue list[Path]": "Catalogue of your own, which adds to ours.",
     },
     "Wish": {
-        "reach": ("NEAR:FAR", "Nearest and farthest depth, such as 0.3:2."),
-        "error": (
-            "ERROR",
-            "Largest mean absolute error, a length or a share of the depth: 1cm, 1%; 1 cm if left.",
-        ),
-        "max_size": ("LENGTH", "Longest side of lenses and sensor together, such as 15mm."),
-        "min_field": (float, "Least horizontal field of view in degrees; 20 if left."),
-        "calibration_px": (
-            float,
-            "Disparity that a calibration leaves, for the search; 0.01 px if left.",
-        ),
+        "reach NEAR:FAR": "Nearest and farthest depth, such as 0.3:2.",
+        "error ERROR": "Largest mean absolute error, a length or a share of the depth: 1cm, 1%; "
+        "1 cm if left.",
+        "max_size LENGTH": "Longest side of lenses and sensor together, such as 15mm.",
+        "min_field float": "Least horizontal field of view in degrees; 20 if left.",
+        "calibration_px float": "Disparity that a calibration leaves, for the search; 0.01 px if "
+        "left.",
     },
     "Light": {
-        "noise": (float, "Noise of a pixel, of full scale; 0.01 if left."),
-        "lux": (float, "Illuminance of the scene, in lux, in place of --noise."),
-        "exposure": (float, "Exposure time in milliseconds; 10 if left."),
-        "full_well": (float, "Electrons that a pixel holds; 10000 if left."),
-        "read_noise": (float, "Read noise in electrons; 3 if left."),
-        "efficiency": (float, "Electrons per photon; 0.6 if left."),
+        "noise float": "Noise of a pixel, of full scale; 0.01 if left.",
+        "lux float": "Illuminance of the scene, in lux, in place of --noise.",
+        "exposure float": "Exposure time in milliseconds; 10 if left.",
+        "full_well float": "Electrons that a pixel holds; 10000 if left.",
+        "read_noise float": "Read noise in electrons; 3 if left.",
+        "efficiency float": "Electrons per photon; 0.6 if left.",
     },
     "Texture": {
-        "texture": (
-            str,
-            "natural, a pattern of d3s simulate, or an image file; natural if left.",
-        ),
-        "contrast": (float, "Contrast of the natural texture, of full scale; 0.15."),
-        "spectrum": (
-            float,
-            "Exponent by which the power of the natural texture falls; 2 if left.",
-        ),
+        "texture str": "natural, a pattern of d3s simulate, or an image file; natural if left.",
+        "contrast float": "Contrast of the natural texture, of full scale; 0.15.",
+        "spectrum float": "Exponent by which the power of the natural texture falls; 2 if left.",
     },
     "Files": {
-        "output": (Path, "Rig file of the design to write."),
-        "report": (Path, "Report to write, one page of HTML."),
-        "chart": (Path, "Chart to write, PNG, PDF or SVG."),
-        "name": (str, "Name of the camera."),
+        "output Path": "Rig file of the design to write.",
+        "report Path": "Report to write, one page of HTML.",
+        "chart Path": "Chart to write, PNG, PDF or SVG.",
+        "name str": "Name of the camera.",
     },
 }
 
@@ -173,11 +156,12 @@ def _parameters() -> list[inspect.Parameter]:
     *own, _ = inspect.signature(design).parameters.values()
     found = []
     for panel, options in _PANELS.items():
-        for name, (form, text) in options.items():
-            told: dict[str, Any] = {"metavar": form} if isinstance(form, str) else {}
-            kind: Any = str if told else form
+        for key, text in options.items():
+            name, form = key.split()
+            told: dict[str, Any] = {} if form in (*_TYPES, "str") else {"metavar": form}
+            kind: Any = _TYPES.get(form, str)
             if form == "LENGTH":
-                kind, told = float, {**told, "parser": length_m}
+                kind, told["parser"] = float, length_m
             flags = ("--output", "-o") if name == "output" else ()
             told |= {"help": text, "rich_help_panel": panel, "show_default": False}
             annotation = Annotated[kind | None, typer.Option(*flags, **told)]
@@ -200,42 +184,34 @@ def _search(options: dict[str, Any], light: "Lighting", wall: "Wall", *, quiet: 
 
 def _write(told: "DesignReport", options: dict[str, Any], *, force: bool, quiet: bool) -> list[str]:
     """Write the files that are asked for; returns a line on each."""
-    lines = []
-    if options["output"] is not None:
-        from d3s.cli.design_tables import remarks
-        from d3s.lab.design.report import save_design
+    from d3s.cli.design_tables import remarks
+    from d3s.estimate.plot.save import save_figure
+    from d3s.lab.design.report import save_design
+    from d3s.lab.view.design import plot_design
+    from d3s.lab.view.design_page import write_design
 
-        save_design(options["output"], told.prediction.camera, remarks(told), overwrite=force)
-        lines.append(f"Design:  {options['output']}")
-    if options["chart"] is not None:
-        from d3s.estimate.plot.save import save_figure
-        from d3s.lab.view.design import plot_design
-
+    output, chart, report = (options[one] for one in ("output", "chart", "report"))
+    if output is not None:
+        save_design(output, told.prediction.camera, remarks(told), overwrite=force)
+    if chart is not None:
         figure = plot_design(told.prediction, told.wish, told.measured)
-        save_figure(figure, options["chart"], overwrite=force)
-        lines.append(f"Chart:   {options['chart']}")
-    if options["report"] is not None:
-        from d3s.lab.view.design_page import write_design
-
+        save_figure(figure, chart, overwrite=force)
+    if report is not None:
         if not quiet:
             say_step("Drawing the page ...")
-        write_design(told, options["report"], overwrite=force)
-        lines.append(f"Report:  {options['report']}")
-    return lines
+        write_design(told, report, overwrite=force)
+    files = {"Design:  ": output, "Chart:   ": chart, "Report:  ": report}
+    return [f"{title}{path}" for title, path in files.items() if path is not None]
 
 
 def _is_whole(options: dict[str, Any]) -> bool:
     """Whether all numbers of one camera are given, so that nothing is to be searched."""
-    if options["rig"] is not None:
-        return True
-    has_lens = options["focal_length"] is not None or _is_one(options["lens"])
-    has_sensor = options["pixel"] is not None or _is_one(options["sensor"])
+    sensor: list[str] = options["sensor"] or []
+    lens: list[str] = options["lens"] or []
+    has_lens = options["focal_length"] is not None or (len(lens) == 1 and lens[0] != _STOCK)
+    has_sensor = options["pixel"] is not None or len(sensor) == 1
     others = all(options[name] is not None for name in ("baseline", "f_number", "focus"))
-    return others and has_lens and has_sensor
-
-
-def _is_one(names: list[str] | None) -> bool:
-    return names is not None and len(names) == 1 and names[0] != _STOCK
+    return options["rig"] is not None or (others and has_lens and has_sensor)
 
 
 def _camera_of(options: dict[str, Any], *, quiet: bool) -> "Camera":
@@ -257,7 +233,7 @@ def _camera_of(options: dict[str, Any], *, quiet: bool) -> "Camera":
         lens_diameter_m=lens and lens.diameter_m,
         lens_length_m=lens and lens.length_m,
         name=options["name"] or "design",
-        sensor_px=shape or _SENSOR_PX,
+        sensor_px=shape or shape_px(_SENSOR_PX),
     )
 
 
@@ -278,11 +254,11 @@ def _from_rig(options: dict[str, Any], *, quiet: bool) -> "Camera":
     elif found and found.frame_rows_px is not None and found.frame_cols_px is not None:
         shape = found.frame_rows_px, found.frame_cols_px
     else:
-        shape = _SENSOR_PX
+        shape = shape_px(_SENSOR_PX)
         if not quiet:
             say_step(
-                f"{options['rig']} does not say how large the sensor is: {shape[0]}x{shape[1]} is "
-                "taken, or give --pixels."
+                f"{options['rig']} does not say how large the sensor is: {_SENSOR_PX} is taken, or "
+                "give --pixels."
             )
     return Camera(name=rig.name, optics=rig.optics, sensor_px=shape)
 
@@ -307,7 +283,7 @@ def _given_of(options: dict[str, Any]) -> "FixedValues":
 
     sensors, lenses, catalogue = _parts(options)
     if options["pixel"] is not None:
-        rows, cols = shape_px(options["pixels"]) if options["pixels"] else _SENSOR_PX
+        rows, cols = shape_px(options["pixels"] or _SENSOR_PX)
         pitch_m = options["pixel"]
         with value_of("--pixel or --pixels"):
             own = ImageSensor(name="own", pixel_pitch_m=pitch_m, rows_px=rows, cols_px=cols)
@@ -354,21 +330,19 @@ def _error_of(text: str | None) -> "ErrorLimit":
 
     if text is None:
         return ONE_CENTIMETRE
-    if text.strip().endswith("%"):
-        try:
-            share = float(text.strip()[:-1]) / 100
-        except ValueError:
-            share = math.nan
-        if not 0 < share < 1:
-            raise typer.BadParameter(
-                f"{text!r} is no error. Write a length or a share of the depth: 1cm, 1%.",
-                param_hint="--error",
-            )
-        return ErrorLimit(share=share)
-    error_m = length_m(text)
-    if error_m <= 0:
-        raise typer.BadParameter(f"{text!r} must be above 0.", param_hint="--error")
-    return ErrorLimit(error_m=error_m)
+    number, sign, rest = text.strip().partition("%")
+    if not sign:
+        error_m = length_m(text)
+        if error_m <= 0:
+            raise typer.BadParameter(f"{text!r} must be above 0.", param_hint="--error")
+        return ErrorLimit(error_m=error_m)
+    share = numbers(number)[0] / 100 if numbers(number) and not rest else 0.0
+    if not 0 < share < 1:
+        raise typer.BadParameter(
+            f"{text!r} is no error. Write a length or a share of the depth: 1cm, 1%.",
+            param_hint="--error",
+        )
+    return ErrorLimit(share=share)
 
 
 def _focus_pair_m(text: str) -> tuple[float, float]:

@@ -1,7 +1,5 @@
 """Tables and sentences of `d3s design` for the terminal."""
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +8,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from d3s.lab.design.report import DesignReport
-    from d3s.lab.design.search import Answer, Search
-
-_ROWS = 9  # depths of the table
+    from d3s.lab.design.search import Search
 
 
 def tell(report: "DesignReport", *, show_tolerances: bool) -> None:
@@ -74,7 +70,6 @@ def _right(*titles: str, caption: str = "", padding: int = 1) -> "Table":
 
 
 def _depths(report: "DesignReport") -> "Table":
-    prediction = report.prediction
     table = _right(
         *("depth", "error", "sigma", "noise", "model", "stereo", "defocus", "bound"),
         *("shift", "blur", "kept"),
@@ -83,72 +78,30 @@ def _depths(report: "DesignReport") -> "Table":
         "disparity (shift) and blur radii of both views in px; textured pixels with a depth.",
         padding=0,
     )
-    stereo, defocus = prediction.by_cue_m
-    places = np.unique(np.linspace(0, prediction.depth_m.size - 1, _ROWS).astype(int))
-    for i in places:
-        blur = ", ".join(f"{one[i]:.1f}" for one in prediction.blur_radius_px)
-        lengths = (
-            prediction.mae_m,
-            prediction.sigma_m,
-            prediction.noise_m,
-            prediction.misfit_m,
-            stereo,
-            defocus,
-            prediction.bound.total_m,
-        )
-        table.add_row(
-            f"{prediction.depth_m[i]:.3g}",
-            *(_millimetres(one[i]) for one in lengths),
-            f"{prediction.disparity_px[i]:.1f}",
-            blur,
-            f"{prediction.density[i]:.0%}",
-        )
+    for row in report.depth_rows():
+        table.add_row(*row)
     return table
-
-
-def _millimetres(length_m: float) -> str:
-    """Length in mm with three digits, and no more than three decimals."""
-    mm = 1e3 * length_m
-    return f"{mm:.3f}" if mm < 0.1 else f"{mm:.3g}"
 
 
 def _answers(search: "Search") -> "Table":
     """Table of the answers, one column each."""
+    from d3s.lab.design.report import answer_cells
+
     table = _right("", *(one.goal for one in search.answers))
-    rows: dict[str, Callable[[Answer], str]] = {
-        "sensor": lambda one: one.sensor,
-        "lens": lambda one: one.lens or "any",
-        "focal length (mm)": lambda one: f"{1e3 * one.camera.focal_length_m:.2f}",
-        "f-number": lambda one: f"{one.camera.f_number:.2f}",
-        "baseline (mm)": lambda one: f"{1e3 * one.camera.optics.baseline_m:.2f}",
-        "focus (m)": lambda one: ", ".join(
-            f"{focus:.3g}" for focus in one.camera.optics.focus_distances_m
-        ),
-        "longest side (mm)": lambda one: f"{1e3 * one.size_m:.1f}",
-        "light (um2)": lambda one: f"{one.light_um2:.3g}",
-        "field (degrees)": lambda one: f"{math.degrees(one.field_rad):.0f}",
-        "error over wish": lambda one: f"{one.worst:.2f}",
-        "reaches (m)": lambda one: f"{one.farthest_m:.2f}",
-    }
-    for title, cell in rows.items():
-        table.add_row(title, *(cell(one) for one in search.answers))
+    columns = [answer_cells(one) for one in search.answers]
+    for title in columns[0]:
+        table.add_row(title, *(one[title] for one in columns))
     return table
 
 
 def _front(search: "Search") -> "Table":
+    from d3s.lab.design.report import answer_cells
+
     table = _right("size (mm)", "light (um2)", "reaches (m)", "sensor", "f (mm)", "f/", "B (mm)")
     table.title = "None is smaller, brighter and reaches farther than another"
-    for one in search.front:
-        camera = one.camera
-        table.add_row(
-            f"{1e3 * one.size_m:.1f}",
-            f"{one.light_um2:.3g}",
-            f"{one.farthest_m:.2f}",
-            one.sensor,
-            f"{1e3 * camera.focal_length_m:.2f}",
-            f"{camera.f_number:.2f}",
-            f"{1e3 * camera.optics.baseline_m:.2f}",
-        )
+    titles = "longest side (mm)", "light (um2)", "reaches (m)", "sensor", "focal length (mm)"
+    for one in map(answer_cells, search.front):
+        table.add_row(*(one[title] for title in (*titles, "f-number", "baseline (mm)")))
     return table
 
 

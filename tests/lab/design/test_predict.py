@@ -5,7 +5,7 @@ import pytest
 
 from d3s.errors import D3SError
 from d3s.lab.design.camera import Camera
-from d3s.lab.design.predict import ErrorLimit, depth_of_field_m, predict, working_range_m
+from d3s.lab.design.predict import ErrorLimit, predict, working_range_m
 from d3s.lab.design.verify import measure_plane
 from d3s.lab.design.wall import Lighting, Wall
 
@@ -59,8 +59,8 @@ def test_working_range_is_the_longest_interval_below_the_wish():
     assert working_range_m(depth, mae, few, ErrorLimit(error_m=0.01))[1] == 1.0
 
 
-def test_depth_of_field_is_where_both_lenses_are_sharp():
-    near, far = depth_of_field_m(CAMERA)
+def test_depth_of_field_is_where_both_lenses_are_sharp(prediction):
+    near, far = prediction.depth_of_field_m
     for depth in (near, far):
         radii = [abs(float(CAMERA.optics.blur_radius_px(depth, lens))) for lens in (0, 1)]
         assert 2 * max(radii) == pytest.approx(1.0)

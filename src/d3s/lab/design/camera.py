@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from d3s.errors import DesignError, RecordError
 from d3s.record import Converted, OneLine, Record
@@ -50,7 +50,6 @@ class Camera(Record):
         default=None,
         gt=0,
         lt=0.2,
-        validate_default=True,
         description="the outer diameter of a lens; 1.11 times its opening if left",
     )
     lens_length_m: float | None = Field(
@@ -60,57 +59,45 @@ class Camera(Record):
         description="the length of a lens along its axis; 0.4 times its diameter if left",
     )
 
-    @field_validator("optics")
-    @classmethod
-    def _has_two_lenses(cls, optics: Optics) -> Optics:
-        if optics.aperture_radius_m == 0:
-            raise ValueError(
-                "must have an aperture_radius_m above 0: a pinhole passes no light. Give the "
-                "f-number of the lenses."
-            )
-        for side, focus_m in zip(("left", "right"), optics.focus_distances_m, strict=True):
-            if focus_m < 0:
-                raise ValueError(
-                    f"must focus in front of the camera: the {side} lens is focused beyond "
-                    "infinity. Move the sensor away from the lenses, or lower the power."
-                )
-        return optics
-
-    @field_validator("sensor_px")
-    @classmethod
-    def _lies_behind_the_lenses(
-        cls, sensor_px: tuple[int, int], info: ValidationInfo
-    ) -> tuple[int, int]:
-        optics = info.data.get("optics")
-        if optics is not None:
-            _check_sensors(optics, sensor_px[1])
-        return sensor_px
-
-    @field_validator("lens_diameter_m")
-    @classmethod
-    def _is_wider_than_its_opening(
-        cls, diameter_m: float | None, info: ValidationInfo
-    ) -> float | None:
-        optics = info.data.get("optics")
-        if optics is None:
-            return diameter_m
-        opening_m = 2 * optics.aperture_radius_m
-        if diameter_m is not None and diameter_m < opening_m:
-            raise ValueError(
-                f"must be at least {opening_m:.4g}, the opening that f/{optics.f_number:.3g} "
-                "needs: it is in metres. Choose a larger lens, or a larger f-number."
-            )
-        return diameter_m
-
     @model_validator(mode="after")
-    def _lenses_fit_beside_each_other(self) -> Self:
-        across_mm, baseline_mm = 1e3 * self.outer_lens_m[0], 1e3 * self.optics.baseline_m
-        if across_mm > baseline_mm * (1 + 1e-9):
+    def _can_be_built(self) -> Self:
+        optics = self.optics
+        if optics.aperture_radius_m == 0:
             raise DesignError(
+                "optics must have an aperture_radius_m above 0: a pinhole passes no light. Give "
+                "the f-number of the lenses."
+            )
+        problems = [
+            f"optics must focus in front of the camera: the {side} lens is focused beyond "
+            "infinity. Move the sensor away from the lenses, or lower the power."
+            for side, focus_m in zip(("left", "right"), optics.focus_distances_m, strict=True)
+            if focus_m < 0
+        ]
+        width_mm = 1e3 * self.sensor_px[1] * optics.pixel_pitch_m
+        opening_m, across_mm = 2 * optics.aperture_radius_m, 1e3 * self.outer_lens_m[0]
+        baseline_mm = 1e3 * optics.baseline_m
+        if baseline_mm < width_mm and not 0.25 <= baseline_mm / width_mm <= 0.75:
+            problems.append(
+                f"sensor_px={self.sensor_px} must suit baseline_m={optics.baseline_m:.4g}: a "
+                f"sensor {width_mm:.2f} mm wide takes both views for a baseline of "
+                f"{0.25 * width_mm:.2f} to {0.75 * width_mm:.2f} mm, and two sensors fit beside "
+                f"each other from {width_mm:.2f} mm on; it is {baseline_mm:.2f} mm. Choose another "
+                "sensor or baseline."
+            )
+        if self.lens_diameter_m is not None and self.lens_diameter_m < opening_m:
+            problems.append(
+                f"lens_diameter_m={self.lens_diameter_m:.4g} must be at least {opening_m:.4g}, the "
+                f"opening that f/{optics.f_number:.3g} needs: it is in metres. Choose a larger "
+                "lens, or a larger f-number."
+            )
+        if across_mm > baseline_mm * (1 + 1e-9):
+            problems.append(
                 f"lenses of {across_mm:.2f} mm do not fit {baseline_mm:.2f} mm apart: a lens is at "
                 "most as wide as baseline_m. Lengthen the baseline, or choose a larger f-number or "
                 "a shorter focal length."
             )
+        if problems:
+            raise DesignError(*problems)
         return self
 
     @classmethod
@@ -147,13 +134,6 @@ class Camera(Record):
             Outer size of a lens; from its opening if left.
         name
             Name of the camera.
-
-        Raises
-        ------
-        DesignError
-            Naming the value that no camera can have, and the rule.
-        RigError
-            Naming every value of the optics that is out of its range.
 
         Notes
         -----
@@ -282,18 +262,6 @@ def view_and_box(
         np.maximum(diameter_m, rows * pitch_m),
         sensor_distance_m + length_m,
     )
-
-
-def _check_sensors(optics: Optics, cols: int) -> None:
-    width_mm = 1e3 * cols * optics.pixel_pitch_m
-    baseline_mm = 1e3 * optics.baseline_m
-    if baseline_mm < width_mm and not 0.25 <= baseline_mm / width_mm <= 0.75:
-        raise ValueError(
-            f"must suit baseline_m={optics.baseline_m:.4g}: a sensor {width_mm:.2f} mm wide takes "
-            f"both views for a baseline of {0.25 * width_mm:.2f} to {0.75 * width_mm:.2f} mm, and "
-            f"two sensors fit beside each other from {width_mm:.2f} mm on; it is "
-            f"{baseline_mm:.2f} mm. Choose another sensor or baseline."
-        )
 
 
 def _check_lenses(focal_length_m: float, f_number: float, focus_m: tuple[float, float]) -> None:

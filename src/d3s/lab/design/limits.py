@@ -158,28 +158,7 @@ def texture_bound(
     `texture` is a sharp picture of the surface, (rows, cols), one texel per pixel; the noise of a
     pixel is of full scale.
     """
-    power, radius, across = _spectrum(texture, window_px)
-    lenses = [optics.lens(camera) for camera in (0, 1)]
-    transfers = [_transfers(lens, depth_m, radius) for lens in lenses]
-    (h0, h0_slope), (h1, h1_slope) = transfers
-    usable = usable_share(power, (h0, h1), noise_sigma)
-    slope = disparity_slope_px_per_m(
-        depth_m, focal_length_px=optics.focal_length_px, baseline_m=optics.baseline_m
-    )
-    found = spectral_information(
-        window_px**2 * power * usable / power.size,
-        across,
-        (h0, h1),
-        (h0_slope, h1_slope),
-        disparity_slope_px_per_m=float(slope),
-        noise_sigma=noise_sigma,
-    )
-    return depth_bound(DepthInformation(*found))
-
-
-def _spectrum(texture: FloatArray, window_px: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Power density of a picture at each frequency, and the frequencies, radial and along rows."""
-    from scipy import fft
+    from scipy import fft  # here, to keep `import d3s` fast
 
     taper = np.outer(*(np.hanning(size + 2)[1:-1] for size in texture.shape))
     spectrum = fft.fft2((texture - texture.mean()) * taper)
@@ -188,14 +167,24 @@ def _spectrum(texture: FloatArray, window_px: int) -> tuple[FloatArray, FloatArr
     radius = np.hypot(down[:, np.newaxis], across)
     # Coarser detail than the window is seen by it as shading.
     power[radius < 1 / window_px] = 0.0
-    return power, radius, np.broadcast_to(across, radius.shape)
-
-
-def _transfers(lens: Lens, depth_m: float, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Transfer function of a lens, and its derivative by the depth, at frequencies."""
     step_m = _STEP_SHARE * depth_m
-    near, here, far = (transfer_at(radius, lens, depth_m + sign * step_m) for sign in (-1, 0, 1))
-    return here, (far - near) / (2 * step_m)
+    near, here, far = (
+        [transfer_at(radius, optics.lens(camera), z) for camera in (0, 1)]
+        for z in (depth_m - step_m, depth_m, depth_m + step_m)
+    )
+    usable = usable_share(power, (here[0], here[1]), noise_sigma)
+    slope = disparity_slope_px_per_m(
+        depth_m, focal_length_px=optics.focal_length_px, baseline_m=optics.baseline_m
+    )
+    found = spectral_information(
+        window_px**2 * power * usable / power.size,
+        np.broadcast_to(across, radius.shape),
+        (here[0], here[1]),
+        ((far[0] - near[0]) / (2 * step_m), (far[1] - near[1]) / (2 * step_m)),
+        disparity_slope_px_per_m=float(slope),
+        noise_sigma=noise_sigma,
+    )
+    return depth_bound(DepthInformation(*found))
 
 
 def transfer_at(

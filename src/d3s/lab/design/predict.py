@@ -98,7 +98,13 @@ class Prediction:
 
         NaN if there is none.
         """
-        return depth_of_field_m(self.camera)
+        optics = self.camera.optics
+        half_dpt = 0.5 * _CONFUSION_PX / (optics.focal_length_px * optics.aperture_radius_m)
+        focus_dpt = [1 / one for one in optics.focus_distances_m]
+        nearest, farthest = min(focus_dpt) + half_dpt, max(focus_dpt) - half_dpt
+        if nearest < farthest:
+            return np.nan, np.nan
+        return 1 / nearest, 1 / farthest if farthest > 0 else np.inf
 
     @property
     def airy_radius_px(self) -> float:
@@ -136,38 +142,23 @@ def predict(
     DesignError
         If the camera cannot see them, with the rule.
     """
-    optics = camera.optics
-    ends = reach_m or default_depth_range_m(optics)
-    depths = checked_depths(depths_m, ends)
-    check_reach(camera, (float(depths[0]), float(depths[-1])))
-    noise = light.of_camera(camera)
-    plan = make_plan(optics, JointOptions(depth_range_m=_search_range(depths)), (_SIDE_PX,) * 2)
-    found: list[FitErrors] = []
-    bounds: list[DepthBound] = []
-    for depth in depths:
-        picture = wall.picture(optics, float(depth), _SIDE_PX)
-        found.append(window_errors(picture, float(depth), plan).means)
-        bounds.append(
-            texture_bound(
-                picture, float(depth), optics, window_px=plan.windows_px[-1], noise_sigma=noise
-            )
-        )
-    errors = FitErrors(*(np.array(one) for one in zip(*found, strict=True)))
-    return _prediction(camera, light, wall, depths, errors, bounds)
-
-
-def _prediction(
-    camera: Camera,
-    light: Lighting,
-    wall: Wall,
-    depths: FloatArray,
-    errors: FitErrors,
-    bounds: Sequence[DepthBound],
-) -> Prediction:
     optics, model, noise = camera.optics, error_model(), light.of_camera(camera)
+    depths = checked_depths(depths_m, reach_m or default_depth_range_m(optics))
+    check_reach(camera, (float(depths[0]), float(depths[-1])))
+    options = JointOptions(depth_range_m=(0.9 * depths[0], min(1.2 * depths[-1], 1e4)))
+    plan = make_plan(optics, options, (_SIDE_PX, _SIDE_PX))
+    window_px = plan.windows_px[-1]
+    found = []
+    for depth in map(float, depths):
+        picture = wall.picture(optics, depth, _SIDE_PX)
+        bound = texture_bound(picture, depth, optics, window_px=window_px, noise_sigma=noise)
+        found.append((*window_errors(picture, depth, plan).means, *bound))
+    columns = [np.array(one) for one in zip(*found, strict=True)]
+    errors = FitErrors(*columns[:6])
     disparity = optics.disparity_px(depths)
-    per_px = depths**2 / (optics.focal_length_px * optics.baseline_m)
-    sigma_m = per_px * model.sigma_px(errors, noise)
+    sigma_m = (
+        depths**2 / (optics.focal_length_px * optics.baseline_m) * model.sigma_px(errors, noise)
+    )
     noise_m = sigma_m * errors.noise_px(noise) / np.maximum(errors.total_px(noise), 1e-30)
     return Prediction(
         camera=camera,
@@ -182,7 +173,7 @@ def _prediction(
         sigma_m=sigma_m,
         scatter=model.scatter_of(errors),
         density=model.density(errors, noise, disparity),
-        bound=DepthBound(*(np.array(one) for one in zip(*bounds, strict=True))),
+        bound=DepthBound(*columns[6:]),
     )
 
 
@@ -220,14 +211,16 @@ def check_reach(camera: Camera, reach_m: tuple[float, float]) -> None:
             f"in the two views, which are {cols} px wide, and they share less than a quarter. "
             "Begin farther away, or shorten the baseline or the focal length."
         )
-    blur = 2 * max(abs(float(optics.blur_radius_px(near, camera_))) for camera_ in (0, 1))
+    blur = 2 * max(abs(float(optics.blur_radius_px(near, one))) for one in (0, 1))
     if blur > min(rows, cols):
         raise DesignError(
             f"reach_m={reach_m} begins too near: a point at {near:g} m is blurred over "
             f"{blur:.0f} px, and the field is {cols} x {rows} px. Focus nearer, begin farther "
             "away, or choose a larger f-number."
         )
-    sharpest = min(_least_blur_px(camera, one, reach_m) for one in (0, 1))
+    radii = np.array([[optics.blur_radius_px(z, one) for z in reach_m] for one in (0, 1)])
+    # A lens whose radius changes its sign is sharp somewhere within the reach.
+    sharpest = float(np.min(np.where(np.prod(radii, axis=1) <= 0, 0, 2 * np.abs(radii).T)))
     if sharpest > WIDEST_BLUR_PX:
         focus = " and ".join(f"{one:.3g} m" for one in optics.focus_distances_m)
         raise DesignError(
@@ -235,17 +228,6 @@ def check_reach(camera: Camera, reach_m: tuple[float, float]) -> None:
             f"point blurred over less than {sharpest:.0f} px, and {WIDEST_BLUR_PX:g} px are the "
             "most that depth is found with. Focus within the reach, or choose a larger f-number."
         )
-
-
-def _least_blur_px(camera: Camera, lens: int, reach_m: tuple[float, float]) -> float:
-    """Diameter of the least blur of a lens over a reach."""
-    ends = [float(camera.optics.blur_radius_px(depth, lens)) for depth in reach_m]
-    return 0.0 if ends[0] * ends[1] <= 0 else 2 * min(map(abs, ends))
-
-
-def _search_range(depths: FloatArray) -> tuple[float, float]:
-    near, far = float(depths[0]), float(depths[-1])
-    return 0.9 * near, min(1.2 * far, 1e4)
 
 
 def working_range_m(
@@ -258,19 +240,12 @@ def working_range_m(
     with np.errstate(divide="ignore", invalid="ignore"):
         over = np.log(mae_m / wish.limit_m(depth_m))
     over = np.where(np.isfinite(over) & (density >= LEAST_DENSITY), over, 9.0)
-    is_good = over <= 0
-    best: tuple[float, float] | None = None
-    first = None
-    for place, good in enumerate((*is_good, False)):
-        if good and first is None:
-            first = place
-        elif not good and first is not None:
-            near = _crossing(depth_m, over, first, first - 1)
-            far = _crossing(depth_m, over, place - 1, place)
-            if best is None or far - near > best[1] - best[0]:
-                best = near, far
-            first = None
-    return best
+    changes = np.flatnonzero(np.diff([False, *(over <= 0), False]))
+    ranges = [
+        (_crossing(depth_m, over, first, first - 1), _crossing(depth_m, over, after - 1, after))
+        for first, after in zip(changes[::2], changes[1::2], strict=True)
+    ]
+    return max(ranges, key=lambda ends: ends[1] - ends[0], default=None)
 
 
 def _crossing(depth_m: FloatArray, over: FloatArray, inside: int, outside: int) -> float:
@@ -280,15 +255,3 @@ def _crossing(depth_m: FloatArray, over: FloatArray, inside: int, outside: int) 
     share = over[inside] / (over[inside] - over[outside])
     logs = np.log(depth_m[[inside, outside]])
     return float(np.exp(logs[0] + share * (logs[1] - logs[0])))
-
-
-def depth_of_field_m(camera: Camera) -> tuple[float, float]:
-    """Depths between which both lenses blur a point by at most a pixel; NaN if there are none."""
-    optics = camera.optics
-    per_dpt_px = optics.focal_length_px * optics.aperture_radius_m
-    half = 0.5 * _CONFUSION_PX / per_dpt_px
-    focus = [1 / one for one in optics.focus_distances_m]
-    nearest, farthest = min(focus) + half, max(focus) - half
-    if nearest < farthest:
-        return np.nan, np.nan
-    return 1 / nearest, 1 / farthest if farthest > 0 else np.inf

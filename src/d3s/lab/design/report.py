@@ -18,6 +18,7 @@ from d3s.lab.design.verify import MeasuredErrors
 from d3s.rig.rig import RIG_FILE
 
 _LARGEST_ERROR_M = 1.0  # that is told as a number
+_ROWS = 9  # depths of the table
 _ANY = 400  # times the amount of the table: no limit that a builder would meet
 
 
@@ -70,6 +71,22 @@ class DesignReport:
             ),
         ]
 
+    def depth_rows(self) -> list[tuple[str, ...]]:
+        """Cells of some depths: depth, errors in mm, disparity, blur and density, for tables."""
+        told = self.prediction
+        parts = (told.mae_m, told.sigma_m, told.noise_m, told.misfit_m)
+        columns = (*parts, *told.by_cue_m, told.bound.total_m)
+        return [
+            (
+                f"{told.depth_m[i]:.3g}",
+                *(_millimetres(one[i]) for one in columns),
+                f"{told.disparity_px[i]:.1f}",
+                ", ".join(f"{one[i]:.1f}" for one in told.blur_radius_px),
+                f"{told.density[i]:.0%}",
+            )
+            for i in np.unique(np.linspace(0, told.depth_m.size - 1, _ROWS).astype(int))
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """Numbers as JSON can hold them; None for NaN and infinity."""
         prediction, search = self.prediction, self.search
@@ -115,6 +132,24 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     return {**vars(answer), "camera": camera_json(answer.camera)}
 
 
+def answer_cells(one: Answer) -> dict[str, str]:
+    """Cells of an answer of a search, by their titles."""
+    camera = one.camera
+    return {
+        "sensor": one.sensor,
+        "lens": one.lens or "any",
+        "focal length (mm)": f"{1e3 * camera.focal_length_m:.2f}",
+        "f-number": f"{camera.f_number:.2f}",
+        "baseline (mm)": f"{1e3 * camera.optics.baseline_m:.2f}",
+        "focus (m)": ", ".join(f"{focus:.3g}" for focus in camera.optics.focus_distances_m),
+        "longest side (mm)": f"{1e3 * one.size_m:.1f}",
+        "light (um2)": f"{one.light_um2:.3g}",
+        "field (degrees)": f"{math.degrees(one.field_rad):.0f}",
+        "error over wish": f"{one.worst:.2f}",
+        "reaches (m)": f"{one.farthest_m:.2f}",
+    }
+
+
 def tolerance_cells(one: Tolerance) -> tuple[str, ...]:
     """Cells of the row of a tolerance: cause, amount, errors, and the loosest amount."""
     told = (_error_words(error) for error in (one.before_m, one.calibrated_m, one.checked_m))
@@ -129,6 +164,12 @@ def _error_words(error_m: float) -> str:
         return "-"
     # An error as large as the range is no depth.
     return f"{1e3 * error_m:.3g} mm" if error_m < _LARGEST_ERROR_M else "no depth"
+
+
+def _millimetres(length_m: float) -> str:
+    """Length in mm with three digits, and no more than three decimals."""
+    mm = 1e3 * length_m
+    return f"{mm:.3f}" if mm < 0.1 else f"{mm:.3g}"
 
 
 def _range_words(ends: tuple[float, float] | None) -> str:

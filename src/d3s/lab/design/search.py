@@ -127,13 +127,15 @@ def search(
         If the texture has a size of its own.
     """
     evolution = _Evolution(MeritFunction(wish, given, light, wall), seed, progress)
-    best = [evolution.best(goal) for goal in GOALS]
-    met = np.concatenate(evolution.met, axis=1)
+    for goal in GOALS:
+        evolution.best(goal)
+    met, merits = np.concatenate(evolution.met, axis=1), evolution.merits
     if met.size == 0:
         return Search(wish, (), (), evolution.relaxed(), evolution.tried)
-    merits = evolution.merits
-    answers = [merits.answer(one, goal) for one, goal in zip(best, GOALS, strict=True)]
-    front = [merits.answer(met[:, place], "front") for place in front_places(merits(met))]
+    figures = merits(met)
+    places = {goal: int(np.argmin(objectives(figures)[goal])) for goal in GOALS}
+    answers = [merits.answer(met[:, place], goal) for goal, place in places.items()]
+    front = [merits.answer(met[:, place], "front") for place in front_places(figures)]
     return Search(wish, tuple(answers), tuple(front), {}, evolution.tried)
 
 
@@ -389,28 +391,26 @@ class _Evolution:
 
     def relaxed(self) -> dict[str, str]:
         """Least change of each single wish with which the others can be met, in words."""
-        wish = self.merits.wish
-        (near, far), found = wish.reach_m, {}
-        names = violations(wish, self.merits(self.merits.bounds[:, :1]))
-        for name in (*names, "farthest", "nearest"):
-            but = name if name in names else "error"
-            merits = self.merits(self.best(name, but)[:, np.newaxis])
-            ends = {"farthest": (near, merits.farthest_m[0]), "nearest": (merits.nearest_m[0], far)}
-            if missed(wish, merits, but)[0] > 0:
+        wish, found = self.merits.wish, {}
+        near, far = wish.reach_m
+        limits = {
+            "error": (1.0, "an error of {:.2f} times the wish"),
+            "field": (-np.degrees(wish.min_field_rad), "a field of {:.1f} degrees"),
+            "size": (1e3 * (wish.max_size_m or 0), "a size of {:.1f} mm"),
+            "light": (-(wish.min_light_um2 or 0), "light of {:.3g} um2"),
+        }
+        for name, (limit, words) in limits.items():
+            if limit == 0:
                 continue
-            if name in names:
-                factor = float(np.exp(violations(wish, merits)[name][0]))
-                found[name] = _relaxed_words(wish, name, factor)
-            elif near <= ends[name][0] < ends[name][1] <= far and ends[name] != (near, far):
-                found[name] = "a reach of {:.3g} to {:.3g} m can be met".format(*ends[name])
+            merits = self.merits(self.best(name, name)[:, np.newaxis])
+            factor = float(np.exp(violations(wish, merits)[name][0]))
+            if missed(wish, merits, name)[0] == 0:
+                told = limit * factor if limit > 0 else -limit / factor
+                found[name] = f"{words.format(told)} can be met"
+        for name in ("farthest", "nearest"):
+            merits = self.merits(self.best(name, "error")[:, np.newaxis])
+            reached = float(getattr(merits, f"{name}_m")[0])
+            ends = (near, reached) if name == "farthest" else (reached, far)
+            if near < reached < far and missed(wish, merits, "error")[0] == 0:
+                found[name] = f"a reach of {ends[0]:.3g} to {ends[1]:.3g} m can be met"
         return found
-
-
-def _relaxed_words(wish: Requirements, name: str, factor: float) -> str:
-    if name == "error":
-        return f"an error of {factor:.2f} times the wish can be met"
-    if name == "size" and wish.max_size_m is not None:
-        return f"a size of {1e3 * wish.max_size_m * factor:.1f} mm can be met"
-    if name == "field":
-        return f"a field of {np.degrees(wish.min_field_rad / factor):.1f} degrees can be met"
-    return f"light of {(wish.min_light_um2 or 0) / factor:.3g} um2 can be met"

@@ -60,24 +60,9 @@ def measure_plane(
 ) -> MeasuredErrors:
     """Simulate a plane with diffraction and noise, and measure it with `joint`.
 
-    Parameters
-    ----------
-    camera
-        Camera on paper.
-    depth_m
-        Depth of the plane.
-    search_m
-        Depths that are searched; those of the camera by default.
-    light, wall
-        Noise and texture.
-    calibration_px
-        Disparity by which the rig of the estimator is off, as a calibration leaves it.
-    common_px
-        Rows, and columns that both views share.
-    draws
-        Number of pairs of noise on the same plane.
-    seed
-        Seed of texture and noise.
+    The depths `search_m` are searched, those of the camera if left. The disparities of the rig are
+    off by `calibration_px`, as a calibration leaves it. Each of the `draws` is another noise on the
+    same plane, with `common_px` rows, and columns that both views share.
     """
     optics = camera.optics
     known = optics.replace(disparity_offset_px=optics.disparity_offset_px + calibration_px)
@@ -136,17 +121,16 @@ def verify(
     check_reach(prediction.camera, (min(depths), max(depths)))
     found = []
     for number, depth in enumerate(depths):
-        found.append(
-            measure_plane(
-                prediction.camera,
-                depth,
-                search_m=(0.9 * near, min(1.2 * far, 1e4)),
-                light=prediction.light,
-                wall=prediction.wall,
-                calibration_px=calibration_px,
-                seed=seed + number,
-            )
+        plane = measure_plane(
+            prediction.camera,
+            depth,
+            search_m=(0.9 * near, min(1.2 * far, 1e4)),
+            light=prediction.light,
+            wall=prediction.wall,
+            calibration_px=calibration_px,
+            seed=seed + number,
         )
+        found.append(plane)
         if progress is not None:
             progress(number + 1, len(depths))
     return found

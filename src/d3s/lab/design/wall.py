@@ -66,21 +66,9 @@ class Wall(Record):
         return isinstance(self.texture, str) and self.texture == NATURAL
 
     def surface(self, optics: Optics, depth_m: float, seed: int = 0) -> Texture | Photo:
-        """Texture for the twin.
+        """Texture for the twin; a DesignError if the name is no pattern and no image file.
 
-        Parameters
-        ----------
-        optics
-            Optics of the camera.
-        depth_m
-            Distance of the wall.
-        seed
-            Seed of the texture; a photo has none.
-
-        Raises
-        ------
-        DesignError
-            If the name is neither a pattern nor an image file.
+        A photo has no seed.
         """
         if self.is_natural:
             picture = natural_texture(self.contrast, self.slope, _NATURAL_PX, _NATURAL_SEED + seed)
@@ -105,19 +93,7 @@ class Wall(Record):
         return isinstance(self._named(), Photo) and self.width_m is None
 
     def picture(self, optics: Optics, depth_m: float, side_px: int, seed: int = 0) -> FloatArray:
-        """Sharp picture of the wall at a depth, (side, side), one texel per pixel.
-
-        Parameters
-        ----------
-        optics
-            Optics of the camera.
-        depth_m
-            Distance of the wall.
-        side_px
-            Side of the picture.
-        seed
-            Seed of the pattern.
-        """
+        """Sharp picture of the wall at a depth, (side, side), one texel per pixel."""
         if self.is_natural:
             return natural_texture(self.contrast, self.slope, side_px, _NATURAL_SEED + seed)
         pinhole = Rig.of_pinhole(focal_length_px=optics.focal_length_px, baseline_m=1e-3)
@@ -205,13 +181,7 @@ class Lighting(Record):
         return np.asarray(np.minimum(self.quantum_efficiency * photons, self.full_well_e))
 
     def noise_sigma(self, f_number: ArrayLike, pixel_pitch_m: ArrayLike) -> FloatArray:
-        """Noise of a pixel at mid grey, of full scale; at most 1.
-
-        Parameters
-        ----------
-        f_number, pixel_pitch_m
-            As for `electrons`.
-        """
+        """Noise of a pixel at mid grey, of full scale; at most 1."""
         white_e = self.electrons(f_number, pixel_pitch_m)
         if self.illuminance_lx is None:
             variance = np.full(white_e.shape, self.noise**2)

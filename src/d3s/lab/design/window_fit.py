@@ -26,42 +26,24 @@ _LEAST_MARGIN_PX = 12
 _STEP_PX = 4  # distance of neighbouring windows: they overlap, so that all of them tell no more
 
 
-class WindowErrors(NamedTuple):
-    """Errors of the disparity of windows on a plane, in pixels of the frame, one value each."""
+class FitErrors(NamedTuple):
+    """Errors of the disparity on a plane, in pixels of the frame; numbers, or arrays of them.
 
-    per_noise_px: FloatArray  # standard deviation by noise of the residual, for a noise of 1
-    per_noise2_px: FloatArray  # by noise of the weight times that of the residual, for a noise of 1
-    misfit_px: FloatArray  # error by the model of the blur, with its sign
-    residual: FloatArray  # what the model does not explain, as noise of a pixel
-    per_slope: FloatArray  # further misfit per pixel of `defocus_slope_px`, which is 0 in a table
-    scale: int  # at which the views are fitted
+    Those by noise are for a noise of 1.
+    """
+
+    per_noise_px: FloatArray | float  # standard deviation by noise of the residual
+    per_noise2_px: FloatArray | float  # by noise of the weight times that of the residual
+    misfit_px: FloatArray | float  # error by the model of the blur; of one window with its sign
+    residual: FloatArray | float  # what the model does not explain, as noise of a pixel
+    per_slope: FloatArray | float  # more misfit per pixel of `defocus_slope_px`: 0 in a table
+    scale: Any  # at which the views are fitted
 
     @property
     def means(self) -> "FitErrors":
-        """Root mean squares over the windows."""
-        return FitErrors(
-            per_noise_px=_rms(self.per_noise_px),
-            per_noise2_px=_rms(self.per_noise2_px),
-            misfit_px=_rms(self.misfit_px),
-            residual=_rms(self.residual),
-            per_slope=float(np.mean(self.per_slope)),
-            scale=self.scale,
-        )
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
-
-
-class FitErrors(NamedTuple):
-    """Root mean square errors of windows; numbers or arrays. See `WindowErrors`."""
-
-    per_noise_px: FloatArray | float
-    per_noise2_px: FloatArray | float
-    misfit_px: FloatArray | float
-    residual: FloatArray | float
-    per_slope: FloatArray | float
-    scale: Any
+        """Root mean squares over windows."""
+        squares = [np.sqrt(np.mean(np.square(one))) for one in self[:4]]
+        return FitErrors._make((*squares, np.mean(self.per_slope), self.scale))
 
     def noise_px(self, noise_sigma: ArrayLike) -> FloatArray:
         """Standard deviation of the disparity by noise of a standard deviation."""
@@ -78,15 +60,6 @@ class FitErrors(NamedTuple):
         return np.asarray(self.per_noise_px * like_noise)
 
 
-class _Filters(NamedTuple):
-    """Transfer functions on the frequencies of a picture, for one scale of the fit."""
-
-    smoothing: FloatArray
-    slope: FloatArray  # imaginary part of the derivative along x, per pixel of the scale
-    laplacian: FloatArray  # per square pixel of the scale
-    radius: FloatArray  # frequency, in cycles/px
-
-
 def window_errors(
     texture: FloatArray,
     depth_m: float,
@@ -94,8 +67,8 @@ def window_errors(
     *,
     lenses: Optics | None = None,
     rows_px: float = 0.0,
-) -> WindowErrors:
-    """Errors of the largest windows of the fit on a plane with a texture.
+) -> FitErrors:
+    """Errors of the largest windows of the fit on a plane with a texture, one value each.
 
     `texture` is a sharp picture of the plane at one texel per pixel, at least 128 x 128. Before a
     calibration, `lenses` blur the views otherwise than those of the plan, and the right view is
@@ -107,10 +80,11 @@ def window_errors(
     disparity = float(optics.disparity_px(depth_m))
     scale = scale_at(disparity, plan)
     parameters = fit_parameters((texture.shape[0] // scale, texture.shape[1] // scale), scale, plan)
-    filters = _filters(texture.shape, scale, plan.smoothing_px[scale])
-    spectrum = fft.rfft2(texture - texture.mean()) * filters.smoothing
+    smoothing_px = plan.smoothing_px[scale]
+    smoothing, slopes, laplacian, radius = _filters(texture.shape, scale, smoothing_px)
+    spectrum = fft.rfft2(texture - texture.mean()) * smoothing
     views = [
-        spectrum * transfer_at(filters.radius, (lenses or optics).lens(camera), depth_m)
+        spectrum * transfer_at(radius, (lenses or optics).lens(camera), depth_m)
         for camera in (0, 1)
     ]
     if rows_px:
@@ -119,30 +93,22 @@ def window_errors(
     mean = 0.5 * (views[0] + views[1])
     constant, slope = parameters.defocus
     defocus = constant + slope * disparity / scale
-    weight = (1j * filters.slope + slope * filters.laplacian) * mean
-    residual = views[0] - views[1] + defocus * filters.laplacian * mean
+    weight = (1j * slopes + slope * laplacian) * mean
+    residual = views[0] - views[1] + defocus * laplacian * mean
     planes = [
         fft.irfft2(plane, s=texture.shape)
-        for plane in (weight, residual, weight * filters.smoothing, filters.laplacian * mean)
+        for plane in (weight, residual, weight * smoothing, laplacian * mean)
     ]
     side = (2 * parameters.window_halves[-1] + 1) * parameters.cell_side * scale
-    sums = _window_means(planes, side, _margin_px(optics, depth_m, plan.smoothing_px[scale]))
-    # Windows are cut out before noise is smoothed: beyond their border there is no weight.
-    sums["vv"] *= parameters.energy_share[-1]
-    return _errors(sums, side, scale, filters, plan)
-
-
-def _errors(
-    sums: dict[str, FloatArray], side: int, scale: int, filters: _Filters, plan: Plan
-) -> WindowErrors:
-    """Errors from the means over windows: `gg`, `ge`, `ee`, `le` and `vv`."""
-    pixels = side**2
-    gains = noise_gains(plan.smoothing_px[scale] / scale)
-    both = float(np.mean(filters.smoothing**4 * filters.slope**2))
+    sums = _window_means(planes, side, _margin_px(optics, depth_m, smoothing_px))
+    gains = noise_gains(smoothing_px / scale)
+    both = float(np.mean(smoothing**4 * slopes**2))
     energy = np.maximum(sums["gg"], 1e-30)
-    return WindowErrors(
-        per_noise_px=scale * np.sqrt(2 * sums["vv"] / pixels) / energy,
-        per_noise2_px=scale * np.sqrt(both / pixels) / energy,
+    # Windows are cut out before noise is smoothed: beyond their border there is no weight.
+    seen = parameters.energy_share[-1] * sums["vv"]
+    return FitErrors(
+        per_noise_px=scale * np.sqrt(2 * seen) / side / energy,
+        per_noise2_px=scale * np.sqrt(both) / side / energy,
         misfit_px=-scale * sums["ge"] / energy,
         # Noise of the frame is less by the scale in views that are shrunk.
         residual=np.sqrt(sums["ee"] / (2 * gains.smoothed)) * scale,
@@ -161,7 +127,12 @@ def scale_at(disparity_px: float, plan: Plan) -> int:
 
 
 @lru_cache(maxsize=24)
-def _filters(shape: tuple[int, ...], scale: int, smoothing_px: float) -> _Filters:
+def _filters(shape: tuple[int, ...], scale: int, smoothing_px: float) -> tuple[FloatArray, ...]:
+    """Transfer functions on the frequencies of a picture, and the frequencies in cycles/px.
+
+    The smoothing, the imaginary part of the derivative along x per pixel of the scale, and the
+    Laplacian per square pixel of the scale.
+    """
     down = np.fft.fftfreq(shape[0])[:, np.newaxis]
     across = np.fft.rfftfreq(shape[1])[np.newaxis, :]
     radius = np.hypot(down, across)
@@ -170,7 +141,7 @@ def _filters(shape: tuple[int, ...], scale: int, smoothing_px: float) -> _Filter
     smoothing = np.where(kept, np.exp(-2 * np.square(np.pi * smoothing_px * radius)), 0.0)
     slope = np.broadcast_to((8 * np.sin(w_x) - np.sin(2 * w_x)) / 6, radius.shape)
     laplacian = 2 * np.cos(w_x) + 2 * np.cos(w_y) - 4
-    return _Filters(smoothing, slope, np.asarray(laplacian), radius)
+    return smoothing, slope, np.asarray(laplacian), radius
 
 
 def _margin_px(optics: Optics, depth_m: float, smoothing_px: float) -> int:

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from d3s.atomic import write_text
 from d3s.lab.design.error_model import error_model
 from d3s.lab.design.limits import WAVELENGTH_M
-from d3s.lab.design.report import DesignReport, tolerance_cells
+from d3s.lab.design.report import DesignReport, answer_cells, tolerance_cells
 from d3s.lab.view.design import plot_changes, plot_design, plot_front
 from d3s.lab.view.page import (
     figure_block,
@@ -80,29 +78,6 @@ def _depth_part(report: DesignReport) -> Iterator[str]:
     yield heading("Over depth")
     figure = plot_design(prediction, report.wish, report.measured)
     yield figure_block(figure, "As designed. The band is the scatter of predictions.")
-    stereo, defocus = prediction.by_cue_m
-    places = np.unique(np.linspace(0, prediction.depth_m.size - 1, 10).astype(int))
-    rows = [
-        (
-            f"{prediction.depth_m[i]:.3g}",
-            *(
-                f"{1e3 * one[i]:.3g}"
-                for one in (
-                    prediction.mae_m,
-                    prediction.sigma_m,
-                    prediction.noise_m,
-                    prediction.misfit_m,
-                    stereo,
-                    defocus,
-                    prediction.bound.total_m,
-                )
-            ),
-            f"{prediction.disparity_px[i]:.1f}",
-            ", ".join(f"{one[i]:.1f}" for one in prediction.blur_radius_px),
-            f"{prediction.density[i]:.0%}",
-        )
-        for i in places
-    ]
     headings = (
         "depth (m)",
         "error (mm)",
@@ -116,7 +91,7 @@ def _depth_part(report: DesignReport) -> Iterator[str]:
         "blur radii (px)",
         "density",
     )
-    yield html_table(headings, rows, numbers=range(len(headings)))
+    yield html_table(headings, report.depth_rows(), numbers=range(len(headings)))
 
 
 def _search_part(report: DesignReport) -> Iterator[str]:
@@ -125,36 +100,9 @@ def _search_part(report: DesignReport) -> Iterator[str]:
         return
     yield heading("Cameras for the wish")
     yield grid([figure_block(plot_front(search), "None is smaller, brighter and farther.")])
-    rows = [
-        (
-            one.goal,
-            one.sensor,
-            one.lens or "any",
-            f"{1e3 * one.camera.focal_length_m:.2f}",
-            f"{one.camera.f_number:.2f}",
-            f"{1e3 * one.camera.optics.baseline_m:.2f}",
-            ", ".join(f"{focus:.3g}" for focus in one.camera.optics.focus_distances_m),
-            f"{1e3 * one.size_m:.1f}",
-            f"{one.light_um2:.3g}",
-            f"{one.worst:.2f}",
-            f"{one.farthest_m:.2f}",
-        )
-        for one in (*search.answers, *search.front)
-    ]
-    headings = (
-        "camera",
-        "sensor",
-        "lens",
-        "f (mm)",
-        "f/",
-        "baseline (mm)",
-        "focus (m)",
-        "size (mm)",
-        "light (µm²)",
-        "error / wish",
-        "reaches (m)",
-    )
-    yield html_table(headings, rows, numbers=range(3, len(headings)))
+    told = [{"camera": one.goal, **answer_cells(one)} for one in (*search.answers, *search.front)]
+    rows = [tuple(one.values()) for one in told]
+    yield html_table(tuple(told[0]), rows, numbers=range(3, len(rows[0])))
 
 
 def _tolerance_part(report: DesignReport) -> Iterator[str]:
