@@ -166,16 +166,18 @@ def test_figures_by_hand():
     full = result([20 + e for e in errors] + [np.nan] * 2, trust=[9, 8, 7, 6, 5, 4, 3, 2, 0, 0])
     own = result([20 + e for e in errors[:5]] + [np.nan] * 5, trust=[9, 8, 7, 6, 5, 4, 3, 2, 0, 0])
     found = stereo_score(own, full, truth, where)
-    assert (found.pixels, found.retained, found.density) == (10, 5, 0.5)
-    assert found.median_px == pytest.approx(0.6)
-    assert found.mae_px == pytest.approx((0.1 + 0.3 + 0.6 + 1.5 + 5.0) / 5)  # 9 counts as 5
-    assert (found.bad_05, found.bad_1, found.bad_2) == pytest.approx((0.6, 0.4, 0.2))
-    assert (found.coverage_1, found.coverage_2, found.coverage_3) == pytest.approx((0.4, 0.6, 0.6))
-    assert found.confidence_gain == pytest.approx(1.0)  # in the order of the errors
-    assert math.isnan(found.sigma_gain)  # a constant sigma orders nothing
-    assert (found.found, found.found_bad_1) == pytest.approx((0.8, 3 / 8))
-    assert (found.at_50, found.at_70, found.at_80) == pytest.approx((2 / 5, 2 / 7, 3 / 8))
-    assert math.isnan(found.sigma_at_50)
+    assert (found["pixels"], found["retained"], found["density"]) == (10, 5, 0.5)
+    assert found["median_px"] == pytest.approx(0.6)
+    assert found["mae_px"] == pytest.approx((0.1 + 0.3 + 0.6 + 1.5 + 5.0) / 5)  # 9 counts as 5
+    assert (found["bad_05"], found["bad_1"], found["bad_2"]) == pytest.approx((0.6, 0.4, 0.2))
+    assert (found["coverage_1"], found["coverage_2"], found["coverage_3"]) == pytest.approx(
+        (0.4, 0.6, 0.6)
+    )
+    assert found["confidence_gain"] == pytest.approx(1.0)  # in the order of the errors
+    assert math.isnan(found["sigma_gain"])  # a constant sigma orders nothing
+    assert (found["found"], found["found_bad_1"]) == pytest.approx((0.8, 3 / 8))
+    assert (found["at_50"], found["at_70"], found["at_80"]) == pytest.approx((2 / 5, 2 / 7, 3 / 8))
+    assert math.isnan(found["sigma_at_50"])
 
 
 def test_sigma_of_disparity_by_hand(depth_map):
@@ -185,9 +187,6 @@ def test_sigma_of_disparity_by_hand(depth_map):
     assert found.disparity_px[0, 0] == pytest.approx(30.0)
     assert found.sigma_px[0, 0] == pytest.approx(0.25)
     assert found.valid.tolist() == [[True, False]]
-
-
-# Methods ------------------------------------------------------------------------------------------
 
 
 # A run --------------------------------------------------------------------------------------------

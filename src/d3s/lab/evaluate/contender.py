@@ -78,13 +78,7 @@ class Contender:
         return cls(method=table["method"], options=table["options"], label=table["name"])
 
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
-        """Estimate the depth of a pair.
-
-        Parameters
-        ----------
-        left, right, rig
-            Views, (rows, cols), and the camera.
-        """
+        """Estimate the depth of a pair."""
         return estimate_quietly(left, right, rig, method=self.method, options=self.options)
 
 

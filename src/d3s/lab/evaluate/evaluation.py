@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from d3s.atomic import make_folder, write_text
 from d3s.batch.running import Workers, results
@@ -27,6 +27,14 @@ Job = Mapping[str, Any]
 """Everything that decides the rows of a pair beside the code, as JSON can hold it."""
 Measure = Callable[..., Rows]
 """Rows of one pair, from its `Trial`, the contenders, and further settings by name."""
+
+
+class Run(TypedDict, total=False):
+    """How an evaluation runs: its figures are the same everywhere."""
+
+    workers: Workers  # number of processes, one for each core if left out; or a Dask scheduler
+    folder: str | os.PathLike[str] | None  # of finished pairs, so that the same call resumes
+    progress: Progress | None  # called with the number of finished pairs, and of all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +77,9 @@ def run_evaluation(
     sweep: Sweep | None = None,
     rig: Rig | None = None,
     settings: Mapping[str, Any] | None = None,
-    workers: Workers = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
     work: Callable[[Job], Rows] | None = None,
     written: Sequence[str] = (),
+    **run: Unpack[Run],
 ) -> SweepResults:
     """Evaluate every method on every pair of a sweep, all on the same images.
 
@@ -89,10 +95,8 @@ def run_evaluation(
     answers = results(
         work or partial(measure_pair, evaluation.measure, type(sweep)),
         pair_jobs(evaluation.name, sweep, rig, contenders, settings or {}),
-        workers=workers,
-        folder=folder,
-        progress=progress,
         written=written,
+        **run,
     )
     return SweepResults(
         evaluation=evaluation,
@@ -106,11 +110,7 @@ def run_evaluation(
 
 
 def pair_jobs(
-    name: str,
-    sweep: Sweep,
-    rig: Rig,
-    contenders: Sequence[Contender],
-    settings: Mapping[str, Any],
+    name: str, sweep: Sweep, rig: Rig, contenders: Sequence[Contender], settings: Mapping[str, Any]
 ) -> list[Job]:
     """Return a job for each pair of a sweep; `name` is in the digest of a kept result."""
     common = {

@@ -3,7 +3,7 @@
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -279,7 +279,7 @@ class Trial:
                 **self.key,
                 "method": method,
                 "rival": rival,
-                **asdict(duel(outcomes[method].depth_map, outcomes[rival].depth_map, self.truth)),
+                **duel(outcomes[method].depth_map, outcomes[rival].depth_map, self.truth),
             }
             for method, rival in pairs
         ]

@@ -21,6 +21,7 @@ from d3s.estimate.plot.panels import (
 )
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.raw import RawFrame
+from d3s.lab.view.plots import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.colors import Normalize
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
 
 def plot_pair(pair: Pair) -> "Figure":
     """Figure of both views of a pair and its truth, each with its unit."""
-    from matplotlib.figure import Figure
-
     rows, cols = pair.left.shape
-    figure = Figure(figsize=(12, 1.2 + 6 * rows / cols), layout="constrained")
+    figure = new_figure(12, 1.2 + 6 * rows / cols)
     figure.suptitle(f"{pair.rig.name}: {rows} x {cols} px", fontsize="medium")
     axes = figure.subplots(2, 4)
     greys = {"Left": pair.left, "Right": pair.right, "Left, perfect lens": pair.all_in_focus}

@@ -53,7 +53,7 @@ class StereoResults:
     lights: tuple[LightChange, ...]  # changes of the right view; the first changes nothing
     disparities: int | None  # that were searched; None for those of the calibration files
     with_occluded: bool  # whether occluded pixels are judged as well
-    rows: SweepTable  # for each `scene`, `light`, `region` and `method`: fields of `StereoScore`
+    rows: SweepTable  # for each `scene`, `light`, `region` and `method`: figures of `stereo_score`
     curves: SweepTable  # for each `scene`, `light`, `method`, `order` and `density`
 
     def summary(self) -> list[dict[str, Any]]:
@@ -172,7 +172,7 @@ def stereo_jobs(
         "with_occluded": with_occluded,
     }
     return [
-        {**common, "files": one.as_table(), "digest": digest, "light": light.name}
+        {**common, "files": asdict(one), "digest": digest, "light": light.name}
         for one in found.scenes
         for digest in (one.digest(),)
         for light in lights
@@ -181,7 +181,7 @@ def stereo_jobs(
 
 def _measure(job: Job) -> Rows:
     """Measure all contenders on one scene in one light."""
-    scene = read_scene(SceneFiles.from_table(job["files"]), job["disparities"])
+    scene = read_scene(SceneFiles(**job["files"]), job["disparities"])
     light = LightChange.parse(job["light"])
     right = light.apply(scene.right)
     regions = scene.regions(with_occluded=job["with_occluded"])
@@ -196,7 +196,7 @@ def _measure(job: Job) -> Rows:
                 "region": name,
                 **method,
                 "time_s": time_s,  # for the whole scene
-                **asdict(stereo_score(own, full, scene.disparity_px, region)),
+                **stereo_score(own, full, scene.disparity_px, region),
             }
             for name, region in regions.items()
         ]
@@ -235,14 +235,7 @@ def stereo_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
 def write_stereo(
     results: StereoResults, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write rows and curves as CSV, and the parameters and the summary as JSON.
-
-    Parameters
-    ----------
-    results, folder, overwrite
-        Results of `evaluate_stereo`, the folder for the files that `stereo_files` names, and
-        whether existing ones may be replaced.
-    """
+    """Write rows and curves as CSV, and the parameters and the summary as JSON."""
     files = stereo_files(folder)
     document = {"parameters": stereo_parameters(results), "summary": for_json(results.summary())}
     texts = {
@@ -258,7 +251,7 @@ def stereo_parameters(results: StereoResults) -> dict[str, Any]:
     """Return everything that decides the figures, as JSON can hold it."""
     return {
         "versions": versions(),
-        "scenes": [{**one.as_table(), "digest": one.digest()} for one in results.found.scenes],
+        "scenes": [{**asdict(one), "digest": one.digest()} for one in results.found.scenes],
         "left_out": dict(results.found.left_out),
         "methods": [one.as_table() for one in results.contenders],
         "lights": [one.name for one in results.lights],
