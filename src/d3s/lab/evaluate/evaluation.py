@@ -161,9 +161,7 @@ def write_results(
         "duels": csv_text(results.duels),
         "summary": json.dumps(document, indent=1) + "\n",
     }
-    files = result_files(results.evaluation, folder)
-    write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
-    return files
+    return write_texts(result_files(results.evaluation, folder), texts, overwrite=overwrite)
 
 
 def sweep_parameters(sweep: Sweep, rig: Rig, contenders: Sequence[Contender]) -> dict[str, Any]:
@@ -186,13 +184,28 @@ def common_parameters(rig: Rig) -> dict[str, Any]:
     }
 
 
-def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write several files, or none of them if one exists and `overwrite` is not set."""
+def write_texts(
+    files: Mapping[str, Path], texts: Mapping[str, str], *, overwrite: bool
+) -> dict[str, Path]:
+    """Write those of the files that have a text, or none if one exists and may not be replaced."""
+    written = {what: path for what, path in files.items() if what in texts}
     if not overwrite:
-        check_absent(*texts)
-    for path, text in texts.items():
+        check_absent(*written.values())
+    for what, path in written.items():
         make_folder(path.parent)
-        write_text(path, text, overwrite=overwrite)
+        write_text(path, texts[what], overwrite=overwrite)
+    return written
+
+
+def consecutive(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
+    """Progress callbacks of consecutive works, with their sizes, that report to one callback."""
+    if progress is None:
+        return [None] * len(sizes)
+
+    def after(begun: int) -> Progress:
+        return lambda done, _: progress(begun + done, sum(sizes))
+
+    return [after(sum(sizes[:number])) for number in range(len(sizes))]
 
 
 def check_absent(*paths: Path) -> None:

@@ -249,11 +249,6 @@ def compare(
         frames of `d3s.lab.evaluate.cameras`.
     workers, folder, progress
         As for `evaluate_planes`.
-
-    Raises
-    ------
-    InputError, OptionsError
-        When a method or an option is unknown or wrong, before anything is rendered.
     """
     contenders = as_contenders(names or tuple(methods()))
     program = program or Program.full()

@@ -47,6 +47,8 @@ def evaluate_planes(
 ) -> SweepResults:
     """Evaluate every method on every plane of a sweep, all on the same images.
 
+    A wrong method or option is refused before anything is rendered.
+
     Parameters
     ----------
     methods
@@ -62,11 +64,6 @@ def evaluate_planes(
     -------
     Results whose rows are named by `texture`, `depth_m` and `method`. A line of the summary is a
     method over all planes, with its `depths` and `rivals`.
-
-    Raises
-    ------
-    InputError, OptionsError
-        When a method or an option is unknown or wrong, before anything is rendered.
     """
     return run_evaluation(PLANES, methods, sweep=sweep, rig=rig, **run)
 

@@ -19,6 +19,7 @@ from d3s.lab.evaluate.evaluation import (
     Rows,
     Run,
     SweepResults,
+    consecutive,
     contenders_of,
     run_evaluation,
 )
@@ -119,7 +120,7 @@ def evaluate_rooms(
 ) -> SweepResults:
     """Evaluate every method on every room of a sweep, all on the same images.
 
-    Rooms that `render_rooms` has not rendered into `keep` yet are rendered first.
+    Rooms that `render_rooms` has not rendered into `keep` yet are rendered first, by Mitsuba.
 
     Parameters
     ----------
@@ -134,12 +135,6 @@ def evaluate_rooms(
     -------
     Results whose rows are named by `scene` (a seed), `walls`, `region` and `method`. A line of the
     summary is that of `evaluate_scenes`, with the regions of each kind of walls in `walls`.
-
-    Raises
-    ------
-    InputError, OptionsError, SceneError
-        When a method or an option is unknown or wrong, or Mitsuba is not installed, before
-        anything is rendered.
     """
     contenders = as_contenders(methods)
     sweep, rig = sweep or RoomSweep(), rig or Rig.paper_prototype()
@@ -165,15 +160,8 @@ def render_rooms(
     `progress` counts 100 steps for each room. Mitsuba is needed only where a room is missing.
     """
     sweep.check()
-    pairs = []
-    for number in range(sweep.count):
-
-        def say(done: int, _: int, number: int = number) -> None:
-            if progress is not None:
-                progress(number * STEPS + done, sweep.count * STEPS)
-
-        pairs.append(load_or_render(sweep.room(number), rig, keep, say))
-    return pairs
+    steps = consecutive(progress, [STEPS] * sweep.count)
+    return [load_or_render(sweep.room(number), rig, keep, say) for number, say in enumerate(steps)]
 
 
 def _smoothed(clean: Pair) -> Pair:

@@ -14,11 +14,11 @@ from d3s.errors import OptionsError, RecordError
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import estimate_quietly
 from d3s.files.images import list_images
-from d3s.lab.evaluate.cameras import Lens, typical_pair, typical_rig
+from d3s.lab.evaluate.cameras import Lens, TypicalPair, typical_pair, typical_rig
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.metrics import duel
 from d3s.lab.evaluate.truth import WINDOW_PX, Truth, truth_of
-from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.pair import Pair, simulate
 from d3s.lab.twin.random_scene import RandomScene, Surfaces
 from d3s.lab.twin.scenes import Plane, Scene
 from d3s.lab.twin.sensor import expose_pair
@@ -313,12 +313,12 @@ def make_trial(
     With typical lenses the rig is the calibrated one. `noise_seed` differs for each pair of a
     sweep, and `key` holds the columns that name the pair in a table.
     """
+    pair: Pair | TypicalPair
     if sweep.lens == "typical":
         pair = typical_pair(scene, rig, shape, noise=sweep.noise, seed=noise_seed, psf=sweep.psf)
         left, right = pair.noisy
-        truth = truth_of(pair, sweep.noise)
-        return Trial(left=left, right=right, truth=truth, rig=pair.rig, key=key or {})
-    clean = simulate(scene, rig, shape=shape, psf=sweep.psf)
-    left, right = expose_pair(clean.left, clean.right, sweep.noise, noise_seed)
-    truth = truth_of(clean, sweep.noise)
-    return Trial(left=left, right=right, truth=truth, rig=rig, key=key or {})
+    else:
+        pair = simulate(scene, rig, shape=shape, psf=sweep.psf)
+        left, right = expose_pair(pair.left, pair.right, sweep.noise, noise_seed)
+    truth = truth_of(pair, sweep.noise)
+    return Trial(left=left, right=right, truth=truth, rig=pair.rig, key=key or {})

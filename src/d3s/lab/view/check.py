@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from d3s.check.check_report import CheckReport, Entry
-from d3s.check.drift_quantities import KINDS
+from d3s.check.drift_quantities import KINDS, DriftKind
 from d3s.lab.view.page import (
     figure_block,
     grid,
@@ -124,8 +124,8 @@ def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
     unit, size_s = next((one for one in _TIMES if seconds.max() >= 2 * one[1]), _TIMES[-1])
     for number, digest in enumerate(dict.fromkeys(digests)):
         own = np.array([one == digest for one in digests])
-        at, style = seconds[own] / size_s, {"fmt": "o-", "capsize": 3, "color": f"C{number}"}
-        axes.errorbar(at, values[own], np.abs(sigmas[own]), **style)
+        style: dict[str, Any] = {"fmt": "o-", "capsize": 3, "color": f"C{number}"}
+        axes.errorbar(seconds[own] / size_s, values[own], np.abs(sigmas[own]), **style)
     for side in (-1, 1):
         axes.axhline(side * kind.factor * limit, linestyle="--", linewidth=1, color="0.5")
     axes.axhline(0, linewidth=0.8, color="0.7")
@@ -145,12 +145,9 @@ def _maps_part(report: CheckReport) -> Iterator[str]:
     )
     rows = plot_map(report.shape, (found.x_px, found.y_px, found.rows_px), "rows (px)")
     light = plot_map(report.shape, (found.x_px, found.y_px, 100 * found.light), "light (%)")
-    yield grid(
-        [
-            figure_block(rows, "Rows by which the right view lies lower"),
-            figure_block(light, "Light of the right view, above that of the left one"),
-        ]
-    )
+    below = figure_block(rows, "Rows by which the right view lies lower")
+    above = figure_block(light, "Light of the right view, above that of the left one")
+    yield grid([below, above])
 
 
 def plot_map(

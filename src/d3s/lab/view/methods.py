@@ -155,9 +155,13 @@ def _draw(axes: "Axes", section: Section) -> None:
         axes.plot(100 * one.own["density"], 100 * one.own["mae_m"], **_mark(style))
     if np.isfinite(section.common_density):
         axes.axvline(100 * section.common_density, color="#999999", linestyle=":", linewidth=1.2)
-        style = {"xycoords": ("data", "axes fraction"), "fontsize": "small", "color": _GREY}
+        look: dict[str, Any] = {
+            "xycoords": ("data", "axes fraction"),
+            "fontsize": "small",
+            "color": _GREY,
+        }
         text, at = f"common: {100 * section.common_density:.0f} %", 100 * section.common_density
-        note(axes, text, (at, 1.0), (-4, -4), ha="right", va="top", **style)
+        note(axes, text, (at, 1.0), (-4, -4), ha="right", va="top", **look)
     axes.set(
         title=f"{section.name} ({section.pairs} pairs)",
         xlabel="pixels that have a depth (%)",

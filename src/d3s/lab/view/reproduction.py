@@ -1,7 +1,7 @@
 """Figures of the reproduction without sweeps: Figs. 1b, 3b, 6, S1, S3, S6, Table S1, Eq. S11."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,11 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
     axes.text(commercial_mm * 1.04, 0.06, words, fontsize="small")
     for one, place_mm in zip(ranges, _places_mm(ranges), strict=True):
         ends = (one.farthest_m, one.farthest_m) if one.is_open else (one.nearest_m, one.farthest_m)
-        bar = {"linewidth": 5, "solid_capstyle": "butt", "marker": "v" if one.is_open else None}
+        bar: dict[str, Any] = {
+            "linewidth": 5,
+            "solid_capstyle": "butt",
+            "marker": "v" if one.is_open else None,
+        }
         axes.plot([place_mm] * 2, ends, color=one.colour, markersize=6, **bar)
         place = (place_mm, one.farthest_m)
         note(axes, one.name, place, (0, 6), rotation=90, ha="center", color=one.colour)
@@ -252,7 +256,7 @@ def _draw_lines(axes: "Axes", p: Predictions, norm: "Normalize") -> None:
     from matplotlib import colormaps
 
     along_mm = 1e3 * p.baselines_m
-    points = {"edgecolors": "black", "linewidths": 0.5, "s": 42, "zorder": 2}
+    points: dict[str, Any] = {"edgecolors": "black", "linewidths": 0.5, "s": 42, "zorder": 2}
     for candidate_m, shifts_px, depths_m in zip(
         p.candidates_m, p.shifts_px, p.depths_m, strict=True
     ):
@@ -265,7 +269,12 @@ def _draw_lines(axes: "Axes", p: Predictions, norm: "Normalize") -> None:
 
 
 def _draw_field(axes: "Axes", p: Predictions, norm: "Normalize") -> None:
-    style = {"cmap": _COLOURS, "norm": norm, "shading": "nearest", "rasterized": True}
+    style: dict[str, Any] = {
+        "cmap": _COLOURS,
+        "norm": norm,
+        "shading": "nearest",
+        "rasterized": True,
+    }
     mesh = axes.pcolormesh(1e3 * p.field_baselines_m, p.field_shifts_px, 1.0 / p.field_m, **style)
     for candidate_m, shifts_px in zip(p.candidates_m, p.shifts_px, strict=True):
         is_true = np.isclose(candidate_m, p.true_m)
@@ -314,7 +323,7 @@ def plot_confidence(
         axes.plot(candidates_m[best], values[best], "v", color="black", label=label)
         axes.set(xlabel="candidate depth (m)", title=name, ylim=(0, 1.08))
         # Below the axes, where no curve can pass.
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2}
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2}
         axes.legend(fontsize="small", frameon=False, **below)
         axes.grid(alpha=0.25)
     axes_of[0].set_ylabel("confidence")
@@ -360,7 +369,7 @@ def plot_baselines(chosen: ChosenBaselines, printed_m: Sequence[float]) -> "Figu
     first.plot(counts, [1e3 * one.cost_m for one in chosen.best_of_count], "o-", color=OURS)
     for count, one in zip(counts, chosen.best_of_count, strict=True):
         text = f"{100 * one.density:.1f} %"
-        note(first, text, (count, 1e3 * one.cost_m), (0, -14), ha="center")
+        note(first, text, (float(count), 1e3 * one.cost_m), (0, -14), ha="center")
     first.set(xlabel="how many virtual baselines", ylabel="cost of the best set (mm)")
     highest_mm = 1.25e3 * max(one.cost_m for one in chosen.best_of_count)
     first.set(xticks=counts, xlim=(0.5, counts[-1] + 0.5), ylim=(0, highest_mm))

@@ -1,7 +1,7 @@
 """Figures of the reproduction with measured errors: Figs. 5, 7 and S5."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,8 @@ def plot_thresholds(
     errors, reach = figure.subplots(1, 2, width_ratios=(1.15, 1))
     draw_errors(errors, curves)
     errors.plot(paper[1], (_ACCURATE_CM,) * 2, color=PAPER, linewidth=7, alpha=0.3)
-    place, style = (np.mean(paper[1]), 1.1 * _ACCURATE_CM), {"fontsize": "x-small", "color": PAPER}
+    place = (float(np.mean(paper[1])), 1.1 * _ACCURATE_CM)
+    style: dict[str, Any] = {"fontsize": "x-small", "color": PAPER}
     errors.annotate(f"paper's prototype at {paper[0]:g}", place, ha="center", va="bottom", **style)
     errors.set_title("a  Error at several thresholds of confidence", loc="left", fontsize="medium")
     errors.legend(title="threshold", fontsize="x-small", title_fontsize="x-small", frameon=False)
@@ -115,7 +116,11 @@ def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
         if one.range_m is not None:
             near_m, far_m = one.range_m
             line = one.style.line if one.style.is_hollow else "-"
-            look = {"color": one.style.face, "edgecolor": one.style.colour, "linestyle": line}
+            look: dict[str, Any] = {
+                "color": one.style.face,
+                "edgecolor": one.style.colour,
+                "linestyle": line,
+            }
             axes.barh(place, max(far_m - near_m, 0.01), left=near_m, height=0.6, **look)
         where = 0.27 if one.range_m is None else one.range_m[1] + 0.03
         axes.text(where, place, one.words, va="center", fontsize="x-small")

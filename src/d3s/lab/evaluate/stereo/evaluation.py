@@ -95,31 +95,16 @@ def evaluate_stereo(
         As for `evaluate_planes`.
     kept
         Folder in which finished trials are kept and found again; nowhere if left out.
-
-    Returns
-    -------
-    StereoResults
-        Rows named by `scene`, `light`, `region` and `method`, and the curves of error over density.
-
-    Raises
-    ------
-    InputError, OptionsError, RigError
-        When the folder holds no scene, a file cannot be used, or a method, an option or a light is
-        wrong.
-
-    Examples
-    --------
-    >>> from d3s.lab.evaluate import evaluate_stereo
-    >>> evaluate_stereo("no_such_folder")
-    Traceback (most recent call last):
-        ...
-    d3s.errors.InputError: no_such_folder is no folder. Name the folder of a stereo data set.
     """
     contenders = tuple(for_stereo(one) for one in as_contenders(methods))
     for one in contenders:
         one.checked_options()
     trials = checked_lights(lights)
-    _check_disparities(disparities)
+    if disparities is not None and not (isinstance(disparities, int) and 2 <= disparities <= 2000):
+        raise InputError(
+            f"disparities={short_repr(disparities)} must be a whole number from 2 to 2000, or left "
+            "for that of the calibration files."
+        )
     if isinstance(workers, str):  # a cluster, which may have another working folder
         folder = os.path.abspath(folder)  # noqa: PTH100 - links stay as they are
     found = find_scenes(folder)
@@ -146,14 +131,6 @@ def checked_lights(lights: Sequence[str | LightChange]) -> tuple[LightChange, ..
     """Lights of all trials, each once; the first changes nothing."""
     given = [one if isinstance(one, LightChange) else LightChange.parse(str(one)) for one in lights]
     return tuple(dict.fromkeys([LightChange(), *given]))
-
-
-def _check_disparities(disparities: int | None) -> None:
-    if disparities is not None and not (isinstance(disparities, int) and 2 <= disparities <= 2000):
-        raise InputError(
-            f"disparities={short_repr(disparities)} must be a whole number from 2 to 2000, or left "
-            "for that of the calibration files."
-        )
 
 
 def stereo_jobs(
@@ -223,28 +200,22 @@ def _matches(
 
 def stereo_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
     """Paths of the results: "rows", "curves", "summary" and "chart"."""
-    names = {
-        "rows": "stereo.csv",
-        "curves": "stereo_curves.csv",
-        "summary": "stereo.json",
-        "chart": "stereo.png",
-    }
-    return {what: Path(folder, name) for what, name in names.items()}
+    ends = {"rows": ".csv", "curves": "_curves.csv", "summary": ".json", "chart": ".png"}
+    return {what: Path(folder, f"stereo{end}") for what, end in ends.items()}
 
 
 def write_stereo(
     results: StereoResults, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
     """Write rows and curves as CSV, and the parameters and the summary as JSON."""
-    files = stereo_files(folder)
     document = {"parameters": stereo_parameters(results), "summary": for_json(results.summary())}
     texts = {
-        files["rows"]: csv_text(results.rows),
-        files["curves"]: csv_text(results.curves),
-        files["summary"]: json.dumps(document, indent=1) + "\n",
+        "rows": csv_text(results.rows),
+        "curves": csv_text(results.curves),
+        "summary": json.dumps(document, indent=1) + "\n",
     }
-    write_texts(texts, overwrite=overwrite)
-    return files
+    write_texts(stereo_files(folder), texts, overwrite=overwrite)
+    return stereo_files(folder)
 
 
 def stereo_parameters(results: StereoResults) -> dict[str, Any]:
