@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from d3s.errors import InputError
 from d3s.lab.evaluate.metrics import coverage, rank, ranked_errors_m, threshold_curve, trust_order
 
 NAN = np.nan
@@ -40,8 +39,6 @@ def test_order_of_errors(four):
     assert ranked_errors_m(*four, by="confidence") == pytest.approx(
         [0.01, 0.03, 0.02, 0.06], rel=1e-4
     )
-    with pytest.raises(InputError, match="by='depth' must be 'confidence' or 'sigma_m'"):
-        ranked_errors_m(*four, by="depth")
 
 
 def test_ranking_by_hand():

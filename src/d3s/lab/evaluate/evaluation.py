@@ -131,7 +131,10 @@ def measure_pair(measure: Measure, sweep: type[Sweep], job: Job) -> Rows:
 
 def contenders_of(job: Job) -> tuple[Contender, ...]:
     """Return the contenders of a job."""
-    return tuple(Contender.from_table(table) for table in job["methods"])
+    return tuple(
+        Contender(method=one["method"], options=one["options"], label=one["name"])
+        for one in job["methods"]
+    )
 
 
 def join_rows(answers: Sequence[Rows], table: str) -> SweepTable:

@@ -129,14 +129,12 @@ class Program:
             lens="typical",
         )
         scenes = SceneSweep(count=3, shape=(400, 500), lens="typical")
-        sides = {"shape": (130, 1500), "beyond_px": SIDES_FROM_PX}
+        sides = planes.replace(patterns=("brick",), shape=(130, 1500), beyond_px=SIDES_FROM_PX)
         if quick:
             planes = planes.replace(depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"))
             scenes = scenes.replace(count=2, shape=(300, 400))
-            more = planes.replace(depths_m=(0.5, 1.5), patterns=("brick",), **sides)
-        else:
-            more = planes.replace(patterns=("brick",), **sides)
-        return cls(planes=planes, scenes=scenes, more={SIDES: more})
+            sides = sides.replace(depths_m=(0.5, 1.5))
+        return cls(planes=planes, scenes=scenes, more={SIDES: sides})
 
     @property
     def lens(self) -> Lens:

@@ -160,11 +160,7 @@ def _figure_columns(
     group: str, part: Callable[[Standing], Row | None]
 ) -> tuple[Column, Column, Column]:
     def of(field: str) -> Callable[[Standing], float]:
-        def value(one: Standing) -> float:
-            figures = part(one)
-            return float("nan") if figures is None else float(figures[field])
-
-        return value
+        return lambda one: float((part(one) or {field: "nan"})[field])
 
     mae, median, density = of("mae_m"), of("median_m"), of("density")
     return (

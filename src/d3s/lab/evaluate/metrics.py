@@ -8,10 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag
 from d3s.lab.evaluate.truth import JUMP_PX, Truth
-from d3s.record import short_repr
 from d3s.rig import Optics
 from d3s.types import FloatArray, Mask
 
@@ -218,9 +216,7 @@ def trust(depth_map: DepthMap, by: Key) -> FloatArray:
     """Trust in each pixel, (rows, cols): its confidence, or its negative sigma."""
     if by == "confidence":
         return depth_map.confidence.astype(np.float64)
-    if by == "sigma_m":
-        return -depth_map.sigma_m.astype(np.float64)
-    raise InputError(f"by={short_repr(by)} must be 'confidence' or 'sigma_m'.")
+    return -depth_map.sigma_m.astype(np.float64)
 
 
 def trust_order(*keys: FloatArray) -> NDArray[np.intp]:

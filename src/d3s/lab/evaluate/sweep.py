@@ -268,20 +268,13 @@ class Trial:
         self, contenders: Sequence[Contender], outcomes: Mapping[str, TimedDepth]
     ) -> list[dict[str, Any]]:
         """Rows of each contender against each rival, on the pixels that both retained."""
-        pairs = [
-            (one.name, rival.name)
+        found = {name: outcome.depth_map for name, outcome in outcomes.items()}
+        return [
+            {**self.key, "method": one.name, "rival": rival.name}
+            | duel(found[one.name], found[rival.name], self.truth)
             for one in contenders
             for rival in contenders
             if rival.is_rival and rival.name != one.name
-        ]
-        return [
-            {
-                **self.key,
-                "method": method,
-                "rival": rival,
-                **duel(outcomes[method].depth_map, outcomes[rival].depth_map, self.truth),
-            }
-            for method, rival in pairs
         ]
 
 

@@ -23,13 +23,7 @@ from d3s.lab.reproduce.protocol import (
 )
 from d3s.lab.view.methods import PAPER, Style, styles_of
 from d3s.lab.view.reproduction import PROTOTYPE
-from d3s.lab.view.reproduction_accuracy import (
-    Curve,
-    Reach,
-    plot_methods,
-    plot_thresholds,
-    shade,
-)
+from d3s.lab.view.reproduction_accuracy import Curve, Reach, plot_methods, plot_thresholds, shade
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,14 +31,7 @@ from typing import Any, NamedTuple
 
 from d3s.calibrate.validation import working_range_m
 from d3s.lab.evaluate import Contender, PlaneSweep, evaluate_planes
-from d3s.lab.evaluate.cameras import (
-    FAR_M,
-    NEAR_M,
-    NOISE,
-    QUICK_FAR_M,
-    QUICK_NEAR_M,
-    tuned_twin,
-)
+from d3s.lab.evaluate.cameras import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
 from d3s.lab.evaluate.evaluation import consecutive, sweep_parameters
 from d3s.lab.evaluate.metrics import finite_mean, ratio
 from d3s.lab.evaluate.planes import evaluate_thresholds
@@ -200,16 +187,12 @@ def make_accuracy(context: Context) -> Result:
     lines = lines_of(measured)
     thresholds = [one for one in lines if one.method == TUNED.name]
     methods = [one for one in lines if one.threshold in (None, ACCURACY_THRESHOLD)]
+    by_threshold = _thresholds_figure(thresholds)
+    by_method = plot_methods(curves_of(methods), reaches_of(methods))
     return Result(
         pictures=[
-            Picture(
-                name="thresholds", figure=_thresholds_figure(thresholds), caption=_caption(context)
-            ),
-            Picture(
-                name="methods",
-                figure=plot_methods(curves_of(methods), reaches_of(methods)),
-                caption=_methods_caption(context),
-            ),
+            Picture(name="thresholds", figure=by_threshold, caption=_caption(context)),
+            Picture(name="methods", figure=by_method, caption=_methods_caption(context)),
         ],
         tables=[
             Table(name="accuracy", rows=measured),
@@ -273,22 +256,13 @@ def curves_of(lines: Sequence[AccuracyCurve]) -> list[Curve]:
 def reaches_of(lines: Sequence[AccuracyCurve]) -> list[Reach]:
     """Working ranges, the longest first; the paper's own before all others."""
     styles = styles_of(one.method for one in lines)
-    rest = [
-        Reach(
-            one.method,
-            one.range_m,
-            f"{ends_text(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
-            if one.range_m
-            else "nowhere",
-            styles[one.method],
-        )
-        for one in by_range(lines)
-    ]
     words = f"{ends_text(PRINTED_RANGE_M)}, printed"
-    return [
-        Reach("paper's prototype", PRINTED_RANGE_M, words, Style(PROTOTYPE, is_hollow=True)),
-        *rest,
-    ]
+    reaches = [Reach("paper's prototype", PRINTED_RANGE_M, words, Style(PROTOTYPE, is_hollow=True))]
+    for one in by_range(lines):
+        share = f"{ends_text(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
+        words = share if one.range_m else "nowhere"
+        reaches.append(Reach(one.method, one.range_m, words, styles[one.method]))
+    return reaches
 
 
 def _how(context: Context) -> str:
@@ -324,18 +298,16 @@ def _methods_caption(context: Context) -> str:
 
 def depth_rows(line: AccuracyCurve) -> list[dict[str, Cell]]:
     """Rows of a table with the errors of a line at each depth."""
+    columns = {
+        "depth_m": line.depth_m,
+        "mae_m": line.mae_m,
+        "worst_texture_mae_m": line.worst_mae_m,
+        "share_with_depth": line.share,
+    }
     return [
-        {
-            "method": line.method,
-            "threshold": line.threshold,
-            "depth_m": float(depth_m),
-            "mae_m": float(mae_m),
-            "worst_texture_mae_m": float(worst_m),
-            "share_with_depth": float(share),
-        }
-        for depth_m, mae_m, worst_m, share in zip(
-            line.depth_m, line.mae_m, line.worst_mae_m, line.share, strict=True
-        )
+        {"method": line.method, "threshold": line.threshold}
+        | {name: float(values[i]) for name, values in columns.items()}
+        for i in range(line.depth_m.size)
     ]
 
 

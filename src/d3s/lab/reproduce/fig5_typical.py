@@ -24,12 +24,7 @@ from d3s.lab.reproduce.fig5_accuracy import (
     rival_comparison,
 )
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.lab.reproduce.protocol import (
-    ACCURACY_THRESHOLD,
-    OTHERS,
-    PRINTED_RANGE_M,
-    TUNED,
-)
+from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED_RANGE_M, TUNED
 from d3s.lab.twin.sequence import even_distances_m
 from d3s.lab.view.reproduction_accuracy import plot_methods
 from d3s.rig import Rig
@@ -50,7 +45,8 @@ def make_typical(context: Context) -> Result:
     measured = {lens: _measure(context, lens) for lens in _LENSES}
     lines = {lens: lines_of(rows) for lens, rows in measured.items()}
     typical = lines["typical"]
-    own = line_of(typical, TUNED.name)
+    own, *rivals = (line_of(typical, name) for name in (TUNED.name, *PAPER_RIVALS))
+    how = "with typical lenses"
     beside = f", the consensus {100 * own.over(PRINTED_RANGE_M)[0]:.2f} cm"
     rows: list[dict[str, Cell]] = [
         {"lens": lens, **row} for lens in _LENSES for one in lines[lens] for row in depth_rows(one)
@@ -74,15 +70,8 @@ def make_typical(context: Context) -> Result:
             ),
         ],
         comparisons=[
-            range_comparison(
-                own, f"{_WHY}, calibrated on boards of another texture.", " with typical lenses"
-            ),
-            *(
-                rival_comparison(
-                    line_of(typical, name), own, "with typical lenses", f"{_WHY}.", beside
-                )
-                for name in PAPER_RIVALS
-            ),
+            range_comparison(own, f"{_WHY}, calibrated on boards of another texture.", f" {how}"),
+            *(rival_comparison(one, own, how, f"{_WHY}.", beside) for one in rivals),
             _order_comparison(typical),
         ],
         remarks=_remarks(lines),

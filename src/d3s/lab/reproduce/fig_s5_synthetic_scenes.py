@@ -12,13 +12,7 @@ from d3s.lab.evaluate.evaluation import consecutive, sweep_parameters
 from d3s.lab.evaluate.metrics import ratio, worst
 from d3s.lab.evaluate.table import Row
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.lab.reproduce.protocol import (
-    ACCURACY_THRESHOLD,
-    OTHERS,
-    PRINTED,
-    TUNED,
-    twin_for,
-)
+from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, twin_for
 from d3s.lab.view.reproduction_accuracy import (
     TRUE_DEPTH,
     SceneStrip,

@@ -179,10 +179,8 @@ def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     make_folder(folder)
     try:
         result = item.run(context)
-        made_from = _made_from(
-            item, root, context.quick, {"seed": context.seed, "photos": context.photos}
-        )
-        write_result(result, root, item.name, made_from)
+        given = {"seed": context.seed, "photos": context.photos}
+        write_result(result, root, item.name, _made_from(item, root, context.quick, given))
     except OutputError:  # the disk will fail for the others too
         raise
     except Exception as error:  # noqa: BLE001 - no error may stop the others

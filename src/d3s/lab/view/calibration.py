@@ -49,18 +49,11 @@ def _parts(report: Report) -> Iterator[str]:
     verdict = report.verdict
     remarks = [f"{one.words} {one.remedy}" for one in verdict.remarks]
     yield verdict_block(verdict.grade, verdict.summary, remarks)
-    yield from _measures_part(report)
-    yield from _error_part(report)
-    yield from _disparity_part(report)
-    yield from _rows_part(report)
-    yield from _light_part(report)
-    yield from _lenses_part(report)
-    yield from _geometry_part(report)
-    yield from _tuning_part(report)
-    yield from _noise_part(report)
-    yield from _frames_part(report)
-    yield from _notes_part(report)
-    yield from _findings_part(report)
+    for part in (
+        *(_measures_part, _error_part, _disparity_part, _rows_part, _light_part, _lenses_part),
+        *(_geometry_part, _tuning_part, _noise_part, _frames_part, _notes_part, _findings_part),
+    ):
+        yield from part(report)
     yield json_block(report.as_json(), "numbers")
 
 
@@ -214,7 +207,7 @@ def _noise_part(report: Report) -> Iterator[str]:
 def _notes_part(report: Report) -> Iterator[str]:
     if report.notes:
         yield heading("Remarks")
-        yield from (words(note) for note in report.notes)
+        yield from map(words, report.notes)
 
 
 def _findings_part(report: Report) -> Iterator[str]:
@@ -242,10 +235,6 @@ def _frames_part(report: Report) -> Iterator[str]:
 
 
 def _thumbnail(report: Report, frame: int) -> str:
-    caption = f"{report.names[frame]}\n{report.distances_m[frame]:g} m"
     is_out = frame in report.left_out
-    return photo_block(
-        report.thumbnails[frame],
-        f"{caption}, left out" if is_out else caption,
-        kind="out" if is_out else "",
-    )
+    caption = f"{report.names[frame]}\n{report.distances_m[frame]:g} m" + ", left out" * is_out
+    return photo_block(report.thumbnails[frame], caption, kind="out" * is_out)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.calibration_report import Report, RowsLeft
@@ -299,24 +298,35 @@ def plot_residuals(geometry: Geometry, left: FieldResiduals | None) -> "Figure":
 
 def plot_residual_maps(left: FieldResiduals) -> "Figure":
     """Residual disparity over the field, of the nearest and of the farthest frames."""
-    panels = [
-        FieldMap(
-            title, mean_of_known(left.residual_px[some], 0), mean_of_known(left.ninths_px[some], 0)
-        )
-        for title, some in _near_and_far(left.depths_m)
-    ]
-    reach = _reach(panels, RULES["field_disparity_rms_px"].good)
-    return _draw_maps(left.x, left.y, panels, "residual disparity (px)", (-reach, reach))
+    least, label = RULES["field_disparity_rms_px"].good, "residual disparity (px)"
+    return _near_and_far_maps(left, left.residual_px, least, label, left.ninths_px)
 
 
 def plot_rows_maps(left: FieldResiduals) -> "Figure":
     """Vertical disparity over the field, of the nearest and of the farthest frames."""
-    panels = [
-        FieldMap(title, mean_of_known(left.rows_px[some], 0))
-        for title, some in _near_and_far(left.depths_m)
-    ]
-    reach = _reach(panels, RULES["vertical_rms_px"].good)
-    return _draw_maps(left.x, left.y, panels, "vertical disparity (px)", (-reach, reach))
+    least, label = RULES["vertical_rms_px"].good, "vertical disparity (px)"
+    return _near_and_far_maps(left, left.rows_px, least, label)
+
+
+def _near_and_far_maps(
+    left: FieldResiduals,
+    values: FloatArray,
+    least: float,
+    label: str,
+    ninths: FloatArray | None = None,
+) -> "Figure":
+    """Means of the nearest and of the farthest third of the frames; `least` end of the scale."""
+    order = np.argsort(left.depths_m)
+    count = max(len(order) // 3, 1)
+    parts = [order[:count], order[-count:]] if len(order) > 1 else [order]
+    panels = []
+    for name, some in zip(("nearest", "farthest"), parts, strict=False):
+        ends = sorted({f"{left.depths_m[some[0]]:.2f}", f"{left.depths_m[some[-1]]:.2f}"})
+        means = None if ninths is None else mean_of_known(ninths[some], 0)
+        title = f"{name} frames, {' to '.join(ends)} m"
+        panels.append(FieldMap(title, mean_of_known(values[some], 0), means))
+    reach = _reach(panels, least)
+    return _draw_maps(left.x, left.y, panels, label, (-reach, reach))
 
 
 def plot_light_left(left: FieldResiduals) -> "Figure":
@@ -379,18 +389,6 @@ def half_size_of(report: Report) -> tuple[float, float]:
         return _HALF_SIZE
     diameter = 2 * report.lens_maps.field_radius_px
     return calibration.crop_rows_px / diameter, calibration.crop_cols_px / diameter
-
-
-def _near_and_far(depths_m: FloatArray) -> list[tuple[str, NDArray[np.intp]]]:
-    """Titles and numbers of the nearest and of the farthest third of the frames."""
-    order = np.argsort(depths_m)
-    count = max(len(order) // 3, 1)
-    parts = [order[:count], order[-count:]] if len(order) > 1 else [order]
-    titles = []
-    for name, some in zip(("nearest", "farthest"), parts, strict=False):
-        ends = sorted({f"{depths_m[some[0]]:.2f}", f"{depths_m[some[-1]]:.2f}"})
-        titles.append(f"{name} frames, {' to '.join(ends)} m")
-    return list(zip(titles, parts, strict=True))
 
 
 def _reach(panels: Sequence[FieldMap], least: float) -> float:

@@ -122,16 +122,11 @@ def draw_points(axes: "Axes", points: Sequence[Point]) -> None:
         axes.plot(ends, np.exp(offset) * ends**slope, "--", color=QUIET, linewidth=1, label=label)
         axes.legend(loc="upper left", fontsize="x-small", frameon=False)
     axes.set(xscale="log", yscale="log", xlim=(1.4, 170), ylim=(0.25, 9))
-    _plain_numbers(axes)
-    axes.grid(alpha=0.25, which="both")
-
-
-def _plain_numbers(axes: "Axes") -> None:
-    """Label logarithmic axes with plain numbers."""
     sizes_mm, depths_m = (2, 5, 10, 20, 50, 100), (0.3, 0.5, 1, 2, 5)
     axes.minorticks_off()
     axes.set_xticks(sizes_mm, [f"{one:g}" for one in sizes_mm])
     axes.set_yticks(depths_m, [f"{one:g}" for one in depths_m])
+    axes.grid(alpha=0.25, which="both")
 
 
 def _draw_pairs(axes: "Axes", errors_px: Mapping[str, tuple[float, float]]) -> None:
