@@ -212,7 +212,7 @@ def _row(prediction: Prediction, cause: ErrorCause, amount: float) -> dict[str, 
     else:
         before = error_before_m(prediction, cause, amount, depths)
         found["before"] = {"measured": largest(lambda _: design), "predicted": 1e3 * before}
-        if cause.effect.focus_dpt != (0.0, 0.0):
+        if cause.focus_dpt != (0.0, 0.0):
             told = calibrated_error_m(prediction, cause, amount, left_px=0.0)
             found["calibrated"] = {
                 "measured": largest(lambda twin: twin.known),

@@ -9,18 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from d3s.lab.design.candidates import MeritFunction, Merits, load_catalogue
+from d3s.lab.design.candidates import FixedValues, Requirements, load_catalogue
 from d3s.lab.design.predict import predict
-from d3s.lab.design.search import (
-    Answer,
-    FixedValues,
-    Requirements,
-    Search,
-    draw,
-    judge_of,
-    search,
-    violations,
-)
+from d3s.lab.design.search import Answer, MeritFunction, Search, missed, search
 from d3s.lab.design.verify import verify
 from d3s.lab.design.wall import Lighting, Wall
 
@@ -84,9 +75,9 @@ def run_wishes() -> dict[str, Any]:
         found = search(wish, given, light=light)
         if not found.answers:
             missed.append(number - 1)
-            print(number - 1, "not found again:", [one.words for one in found.relaxed], flush=True)
+            print(number - 1, "not found again:", found.relaxed, flush=True)
             continue
-        dominated += dominated_answers(found, judge_of(wish, given, light, Wall()), given)
+        dominated += dominated_answers(found, MeritFunction(wish, given, light, Wall()))
         for one in found.answers:
             rows.append({"wish": number - 1, **_verified(one, wish, light, number)})
             print(rows[-1], flush=True)
@@ -122,12 +113,10 @@ def _verified(one: Answer, wish: Requirements, light: Lighting, seed: int) -> di
     }
 
 
-def dominated_answers(found: Search, judge: MeritFunction, given: FixedValues) -> int:
+def dominated_answers(found: Search, figures: MeritFunction) -> int:
     """Number of answers that a camera of a random search beats in size, light and error."""
-    drawn = draw(judge, given, RANDOM, np.random.default_rng(_SEED))
-    merits: Merits = judge.merits(drawn)
-    scores = violations(found.wish).values()
-    good = merits.is_possible & np.all([score(merits) <= 0 for score in scores], axis=0)
+    merits = figures(figures.draw(RANDOM, np.random.default_rng(_SEED)))
+    good = missed(found.wish, merits) == 0
     count = 0
     for one in found.answers:
         own = np.log([one.size_m, 1 / one.light_um2, one.worst])

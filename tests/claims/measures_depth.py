@@ -309,7 +309,7 @@ def league(lens: str = "perfect") -> dict[str, dict[str, Any]]:
     from d3s.lab.evaluate import Program, compare
 
     program = Program.typical(quick=True) if lens == "typical" else Program.quick()
-    methods = {"methods": ("joint", "sgbm", "bm", "phase")} if lens == "typical" else {}
+    methods = {"names": ("joint", "sgbm", "bm", "phase")} if lens == "typical" else {}
     sections = compare(program=program, **methods).sections()
     return {part.name: {one.method: one for one in part.standings} for part in sections}
 

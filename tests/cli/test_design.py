@@ -19,8 +19,8 @@ CAMERA = (
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     search = import_module("d3s.lab.design.search")
-    monkeypatch.setattr(search, "_CHILDREN", 300)
-    monkeypatch.setattr(search, "ROUNDS", 8)
+    monkeypatch.setattr(search, "_DRAWN", 3000)
+    monkeypatch.setattr(search, "ROUNDS", 30)
 
     def call(*arguments):
         return CliRunner().invoke(app, ["design", *arguments])

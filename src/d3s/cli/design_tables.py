@@ -38,7 +38,7 @@ def refusal(search: "Search") -> str:
             f"No camera meets this wish, of {search.tried} that were tried, nor with a single wish "
             "relaxed. Relax two: a smaller reach and a larger error."
         )
-    options = "; or ".join(one.words for one in search.relaxed)
+    options = "; or ".join(search.relaxed.values())
     return f"No camera meets this wish, of {search.tried} that were tried. Relax one: {options}."
 
 

@@ -38,6 +38,10 @@ _LARGE_PX = 0.5
 _WORST_PX, _HELD_SIGMAS = (0.2, 0.3), 3.0
 # The middle of a turn or a scale is the principal point, and known to this share of the view.
 _CENTRE_SHARE = 0.02
+# A scale down the columns of raw views is one along the rows too, that of a longer focal length. Of
+# views that were rectified elsewhere it may be none: the real scenes that show one have none. So
+# their width stays, and sigma holds this share of the scale, which is two sigmas then.
+_SCALE_SHARE = 0.5
 # Disparity by rows that are left over: texture at all angles passes about this share.
 _ROWS_SHARE = 0.5
 
@@ -117,12 +121,17 @@ class Turn(NamedTuple):
         both = zip(self, other, strict=True)
         return type(self)(*(Value(one.value + first.value, one.sigma) for one, first in both))
 
-    def sigma_px(self, shape: tuple[int, int]) -> FloatArray:
-        """Return the standard deviation of the disparity (rows, cols) that is left by it."""
+    def sigma_px(self, shape: tuple[int, int], width: bool) -> FloatArray:
+        """Return the standard deviation of the disparity (rows, cols) that is left by it.
+
+        `width` says whether the scale was taken out along the rows too.
+        """
         y, x = (np.arange(side) - 0.5 * (side - 1) for side in shape)
         centre = _CENTRE_SHARE * hypot(self.roll_rad.value, self.scale.value) * max(shape)
         everywhere = hypot(centre, _ROWS_SHARE * self.rows_px.sigma)
-        down, across = np.square(self.roll_rad.sigma * y), np.square(self.scale.sigma * x)
+        kept = 0.0 if width else _SCALE_SHARE * self.scale.value
+        scale = hypot(self.scale.sigma, kept)
+        down, across = np.square(self.roll_rad.sigma * y), np.square(scale * x)
         return np.asarray(np.sqrt(everywhere**2 + down[:, np.newaxis] + across))
 
 
@@ -146,14 +155,14 @@ def estimate_aligned(
         return found, diagnose(pair, found)
     found, pair, shares = _without_crosstalk(run, pair, found)
     first = last = diagnose(pair, found)._replace(crosstalk=shares)
-    turn = None
+    turn, width = None, found.rig.optics.aperture_radius_m > 0
     for _ in range(_ROUNDS):
         more = _significant(last, found.rig)
         if more is None:
             break
         # Patches are matched on equal rows, and tell of few rows only.
         turn = Turn.of_blocks(pair) or more if turn is None else more.after(turn)
-        aligned = CheckedPair(pair.left, moved(pair.right, *(one.value for one in turn)))
+        aligned = CheckedPair(pair.left, _aligned(pair.right, turn, width))
         found = run(aligned)
         last = diagnose(aligned, found)._replace(crosstalk=shares)
     if turn is None:
@@ -163,10 +172,14 @@ def estimate_aligned(
         return _emptied(found), last._replace(turn=turn, is_aligned=False)
     values = zip(turn, left_over, strict=True)
     sigmas = (Value(one.value, hypot(rest.value, rest.sigma)) for one, rest in values)
-    sigma_px = Turn(*sigmas).sigma_px(last.shape)
+    sigma_px = Turn(*sigmas).sigma_px(last.shape, width)
     # Drifts of many frames are those of the views as they came.
     diagnosis = last._replace(turn=turn, is_aligned=True, comparison=first.comparison)
     return _with_sigma(found, sigma_px), diagnosis
+
+
+def _aligned(view: Image, turn: Turn, width: bool) -> Image:
+    return moved(view, turn.rows_px.value, turn.roll_rad.value, turn.scale.value, width)
 
 
 def _without_crosstalk(
@@ -220,7 +233,13 @@ def _emptied(found: DepthMap) -> DepthMap:
     return replace(found, depth_m=none, sigma_m=none.copy(), flags=flags)
 
 
-def moved(view: Image, rows_px: float = 0.0, roll_rad: float = 0.0, scale: float = 0.0) -> Image:
+def moved(
+    view: Image,
+    rows_px: float = 0.0,
+    roll_rad: float = 0.0,
+    scale: float = 0.0,
+    width: bool = True,
+) -> Image:
     """Right view that lies lower, is turned and larger, resampled to where it should lie.
 
     NaN where the view does not reach.
@@ -234,11 +253,13 @@ def moved(view: Image, rows_px: float = 0.0, roll_rad: float = 0.0, scale: float
     roll_rad
         Angle by which it is turned: from right to down.
     scale
-        Share by which it is larger.
+        Share by which it is higher.
+    width
+        Whether it is wider by that share, too.
     """
     middle = 0.5 * (np.array(view.shape[::-1]) - 1)
     turn = np.array([[cos(roll_rad), -sin(roll_rad)], [sin(roll_rad), cos(roll_rad)]])
-    linear = (1 + scale) * turn
+    linear = turn * [[1 + scale * width], [1 + scale]]
     start = middle - linear @ middle + np.array([0.0, rows_px])
     y, x = (np.arange(side, dtype=np.float64) for side in view.shape)
     # The kernel reaches beyond the view, which is mirrored there.

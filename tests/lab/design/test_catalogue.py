@@ -21,12 +21,9 @@ def test_file_of_a_user_adds_and_replaces(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "[[sensor]]\nname = 'a'\npixel_pitch_m = 2\nrows_px = 480\ncols_px = 640",
-            "sensor 1: pix",
-        ),
-        ("[[camera]]\nname = 'a'", "'camera' is no table of a catalogue"),
-        ("[sensor]\nname = 'a'", "sensor must be a list"),
+        ("[[sensor]]\nname = 'a'\npixel_pitch_m = 2", r"sensor\[0\].pixel_pitch_m=2 must be below"),
+        ("[[camera]]\nname = 'a'", "camera is unknown. Known are"),
+        ("[sensor]\nname = 'a'", "sensor=.* must be a list"),
         ("[[sensor", "is not valid TOML"),
     ],
 )

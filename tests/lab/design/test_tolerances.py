@@ -65,7 +65,7 @@ def test_warmth_moves_the_views_apart_until_a_check(found):
 def test_curved_field_acts_as_a_nearer_focus(found, prediction):
     # 1.18 of the focal length times tan² 9 degrees: 2.5 dioptres, all that 2 m can bear.
     (curved,) = (one for one in causes(CAMERA) if one.name.startswith("field curvature"))
-    assert curved.effect.focus_dpt[0] == pytest.approx(2.45, rel=0.02)
+    assert curved.focus_dpt[0] == pytest.approx(2.45, rel=0.02)
     assert len(curved.effects(1.0)) == 1
     assert 0.3 < found[curved.name].loosest < 1
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from d3s.lab.design.camera import Camera
+from d3s.lab.design.candidates import Requirements
 from d3s.lab.design.predict import ErrorLimit, predict
 from d3s.lab.design.report import DesignReport
-from d3s.lab.design.search import Answer, Requirements, Search
+from d3s.lab.design.search import Answer, Search
 from d3s.lab.design.tolerances import changed_errors_m, tolerances
 from d3s.lab.design.verify import MeasuredErrors
 from d3s.lab.design.wall import Lighting
@@ -30,7 +31,7 @@ def report():
         _answer(goal, 0.01 * k)
         for k, goal in enumerate(("smallest", "brightest", "most exact"), start=1)
     )
-    search = Search(Requirements(reach_m=(0.3, 2.2), error_m=0.01), answers, answers, (), 100)
+    search = Search(Requirements(reach_m=(0.3, 2.2), error_m=0.01), answers, answers, {}, 100)
     return DesignReport(
         prediction=prediction,
         wish=WISH,

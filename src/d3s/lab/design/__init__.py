@@ -14,8 +14,9 @@ report       all that is known of a design, for tables and JSON, and its rig fil
 """
 
 from d3s.lab.design.camera import Camera
+from d3s.lab.design.candidates import FixedValues, Requirements
 from d3s.lab.design.predict import ErrorLimit, Prediction, predict
-from d3s.lab.design.search import FixedValues, Requirements, Search, search
+from d3s.lab.design.search import Search, search
 from d3s.lab.design.tolerances import tolerances
 from d3s.lab.design.verify import verify
 from d3s.lab.design.wall import Lighting, Wall

@@ -1,8 +1,9 @@
 """Camera on paper: optics, sensor and the room that lenses and sensor take."""
 
 import math
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
+import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from d3s.errors import DesignError, RecordError
@@ -12,8 +13,6 @@ from d3s.rig import Optics, Rig
 # Clear diameter of a stock lens over its outer diameter, and its thickness over that: what a lens
 # takes that is not in the catalogue. Stock achromats have 0.9 and 0.3 to 0.5.
 CLEAR_SHARE, THICKNESS_SHARE = 0.9, 0.4
-# Part of a half of the sensor that each view must keep.
-_LEAST_VIEW_SHARE = 0.5
 # A lens forms an image of nearer points, but larger than the points themselves.
 _NEAREST_FOCAL_LENGTHS = 2.0
 _PIXELS_PER_M = 1e6
@@ -216,13 +215,13 @@ class Camera(Record):
     @property
     def sensors(self) -> int:
         """Number of sensors: 1 behind both lenses, or 2."""
-        return _sensors(self.optics, self.sensor_px[1])
+        optics = self.optics
+        return 2 if optics.baseline_m >= self.sensor_px[1] * optics.pixel_pitch_m else 1
 
     @property
     def view_px(self) -> tuple[int, int]:
         """Rows and columns of each rectified view, centred on the axis of its lens."""
-        rows, cols = self.sensor_px
-        return (rows, cols) if self.sensors == 2 else (rows, _half_view_px(self.optics, cols))
+        return self.sensor_px[0], max(round(float(self._view_and_box[0])), 0)
 
     @property
     def field_of_view_rad(self) -> tuple[float, float]:
@@ -244,47 +243,51 @@ class Camera(Record):
     @property
     def box_m(self) -> tuple[float, float, float]:
         """Width, height and length of the box around lenses and sensors, without a housing."""
-        return box_m(self.optics, self.sensor_px, self.outer_lens_m)
+        width, height, length = self._view_and_box[1]
+        return float(width), float(height), float(length)
 
     @property
     def size_m(self) -> float:
         """Longest side of the box around lenses and sensors."""
         return max(self.box_m)
 
+    @property
+    def _view_and_box(self) -> tuple[Any, tuple[Any, Any, Any]]:
+        optics = self.optics
+        return view_and_box(
+            optics.baseline_m,
+            optics.sensor_distance_m,
+            optics.pixel_pitch_m,
+            self.sensor_px,
+            self.outer_lens_m,
+        )
 
-def box_m(
-    optics: Optics, sensor_px: tuple[int, int], lens_m: tuple[float, float]
-) -> tuple[float, float, float]:
-    """Width, height and length of the box around lenses and sensors.
 
-    `lens_m` is the diameter and length of a lens, `sensor_px` rows and columns of one sensor.
+def view_and_box(
+    baseline_m: Any, sensor_distance_m: Any, pitch_m: Any, sensor_px: Any, lens_m: Any
+) -> tuple[Any, tuple[Any, Any, Any]]:
+    """Columns of a view, and width, height and length of the box around lenses and sensors.
+
+    Numbers, or arrays of many cameras. `sensor_px` is rows and columns of one sensor, `lens_m` the
+    diameter and length of a lens. On half of a sensor, a view is about an axis that may be off its
+    middle.
     """
-    rows_m, cols_m = (optics.pixel_pitch_m * size for size in sensor_px)
-    diameter_m, length_m = lens_m
-    span_m = cols_m if _sensors(optics, sensor_px[1]) == 1 else optics.baseline_m + cols_m
-    return (
-        max(optics.baseline_m + diameter_m, span_m),
-        max(diameter_m, rows_m),
-        optics.sensor_distance_m + length_m,
+    (rows, cols), (diameter_m, length_m) = sensor_px, lens_m
+    width_m, half = cols * pitch_m, 0.5 * cols
+    is_shared = baseline_m < width_m
+    view = np.where(is_shared, half - np.abs(baseline_m / pitch_m - half), cols)
+    span_m = np.where(is_shared, width_m, baseline_m + width_m)
+    return view, (
+        np.maximum(baseline_m + diameter_m, span_m),
+        np.maximum(diameter_m, rows * pitch_m),
+        sensor_distance_m + length_m,
     )
-
-
-def _half_view_px(optics: Optics, cols: int) -> int:
-    """Columns of a view on half of a sensor, about an axis that may be off its middle."""
-    half = cols / 2
-    off = abs(optics.baseline_m / optics.pixel_pitch_m - half) / 2
-    return max(round(half - 2 * off), 0)
-
-
-def _sensors(optics: Optics, cols: int) -> int:
-    return 2 if optics.baseline_m >= cols * optics.pixel_pitch_m else 1
 
 
 def _check_sensors(optics: Optics, cols: int) -> None:
     width_mm = 1e3 * cols * optics.pixel_pitch_m
     baseline_mm = 1e3 * optics.baseline_m
-    is_shared = _half_view_px(optics, cols) >= _LEAST_VIEW_SHARE * cols / 2
-    if _sensors(optics, cols) == 1 and not is_shared:
+    if baseline_mm < width_mm and not 0.25 <= baseline_mm / width_mm <= 0.75:
         raise ValueError(
             f"must suit baseline_m={optics.baseline_m:.4g}: a sensor {width_mm:.2f} mm wide takes "
             f"both views for a baseline of {0.25 * width_mm:.2f} to {0.75 * width_mm:.2f} mm, and "

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d3s.estimate.joint.plan import Plan, make_plan
+from d3s.estimate.joint.plan import make_plan
 from d3s.estimate.lens_field import BLUR_RADIUS_PX, DEFOCUS_PX2
 from d3s.estimate.options import JointOptions
 from d3s.lab.design.limits import WAVELENGTH_M
@@ -83,20 +83,17 @@ class ErrorTable:
         Radii are signed, of the left and the right view; the cut-off of the lenses is in cycles/px;
         the slope is that of `defocus_slope_px`; contrast is over that of the table.
         """
-        left, right, ends = np.broadcast_arrays(*radius_px, cutoff)
+        from scipy.interpolate import interpn  # here, to keep `import d3s` fast
+
+        left, right, logs = np.broadcast_arrays(*radius_px, np.log(cutoff))
         scale = scale_of(left, right)
-        mean, difference = 0.5 * np.abs(left + right), np.abs(left - right)
+        numbers = np.stack([0.5 * np.abs(left + right), np.abs(left - right), logs], axis=-1)
         found = np.zeros((5, *scale.shape))
-        for one, axes in self.axes.items():
-            here = scale == one
-            if here.any():
-                places = [
-                    np.interp(value[here], axis, np.arange(len(axis)))
-                    for value, axis in ((mean, axes.radius_px), (difference, axes.difference_px))
-                ]
-                logs = np.log(axes.cutoff)
-                places.append(np.interp(np.log(ends[here]), logs, np.arange(logs.size)))
-                found[:, here] = _interpolated(self.values[one], places)
+        for one, tabulated in self.axes.items():
+            here, axes = scale == one, (*tabulated[:2], np.log(tabulated.cutoff))
+            low, high = ([axis[end] for axis in axes] for end in (0, -1))
+            at = np.clip(numbers[here], low, high)
+            found[:, here] = interpn(axes, np.moveaxis(self.values[one], 0, -1), at).T
         return FitErrors(
             np.exp(found[0]) / contrast,
             np.exp(found[1]) / contrast**2,
@@ -161,42 +158,24 @@ def build_table(
 
     `progress` is called with the number of finished cells, and of all.
     """
-    total = sum(int(np.prod([len(axis) for axis in one])) for one in axes.values())
-    done = 0
-    values = {}
-    for scale, one in axes.items():
-        found = np.zeros((5, *map(len, one)))
-        for place in np.ndindex(found.shape[1:]):
-            at = [axis[index] for axis, index in zip(one, place, strict=True)]
-            errors = _errors_at(wall, scale, at[0], at[1], at[2], side_px)
-            found[(slice(None), *place)] = (
-                np.log(errors.per_noise_px),
-                np.log(errors.per_noise2_px),
-                errors.misfit_px,
-                errors.residual,
-                errors.per_slope,
-            )
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        values[scale] = found
+    cells = [(scale, at) for scale, one in axes.items() for at in np.ndindex(*map(len, one))]
+    values = {scale: np.zeros((5, *map(len, one))) for scale, one in axes.items()}
+    for done, (scale, place) in enumerate(cells, start=1):
+        radius, difference, cutoff = (
+            axis[index] for axis, index in zip(axes[scale], place, strict=True)
+        )
+        optics = _optics_with(radius, difference, cutoff)
+        plan = make_plan(optics, JointOptions(), (side_px, side_px))
+        # A plan that fits every disparity at this scale.
+        ends = {one: (-np.inf if one > scale else np.inf) for one in plan.finer_px}
+        plan = plan._replace(finer_px={one: (end, -end) for one, end in ends.items()})
+        errors = window_errors(wall.picture(optics, _DEPTH_M, side_px), _DEPTH_M, plan).means
+        noise = np.log(errors.per_noise_px), np.log(errors.per_noise2_px)
+        rest = errors.misfit_px, errors.residual, errors.per_slope
+        values[scale][(slice(None), *place)] = *noise, *rest
+        if progress is not None:
+            progress(done, len(cells))
     return ErrorTable(axes=dict(axes), values=values)
-
-
-def _interpolated(values: FloatArray, places: list[FloatArray]) -> FloatArray:
-    """Linear interpolation of arrays (5, ...) at places in units of their steps."""
-    total = np.zeros((values.shape[0], places[0].size))
-    lower = [
-        np.minimum(place.astype(np.int64), size - 2)
-        for place, size in zip(places, values.shape[1:], strict=True)
-    ]
-    for corner in np.ndindex((2,) * len(places)):
-        weight = np.ones(places[0].size)
-        for place, low, up in zip(places, lower, corner, strict=True):
-            weight = weight * (place - low if up else 1 - (place - low))
-        index = tuple(low + up for low, up in zip(lower, corner, strict=True))
-        total += weight * values[(slice(None), *index)]
-    return total
 
 
 @cache
@@ -205,24 +184,6 @@ def natural_table() -> ErrorTable:
     import json
 
     return ErrorTable.of_json(json.loads(NATURAL_FILE.read_text(encoding="utf-8")))
-
-
-def _errors_at(
-    wall: Wall, scale: int, radius_px: float, difference_px: float, cutoff: float, side_px: int
-) -> FitErrors:
-    """Errors for a camera and a depth that have these three numbers."""
-    optics = _optics_with(radius_px, difference_px, cutoff)
-    plan = make_plan(optics, JointOptions(), (side_px, side_px))
-    picture = wall.picture(optics, _DEPTH_M, side_px)
-    return window_errors(picture, _DEPTH_M, _at_scale(plan, scale)).means
-
-
-def _at_scale(plan: Plan, scale: int) -> Plan:
-    """Plan that fits every disparity at one scale."""
-    everything, nothing = (-np.inf, np.inf), (np.inf, -np.inf)
-    return plan._replace(
-        finer_px={one: everything if one > scale else nothing for one in plan.finer_px}
-    )
 
 
 def _optics_with(radius_px: float, difference_px: float, cutoff: float) -> Optics:

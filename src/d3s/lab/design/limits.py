@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from d3s.errors import InputError
+from d3s.errors import DesignError, InputError, RecordError
 from d3s.optics import psf
 from d3s.optics.information import (
     DepthBound,
@@ -20,6 +21,7 @@ from d3s.optics.information import (
 from d3s.optics.lens import Lens
 from d3s.optics.stereo import disparity_slope_px_per_m
 from d3s.optics.thin_lens import blur_radius_px, blur_sigma_px
+from d3s.record import Record
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
@@ -33,69 +35,36 @@ _TABLE_STEPS = 640
 _CORNER = np.sqrt(0.5)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conditions:
+class Conditions(Record):
     """Assumptions of a limit: texture, noise, window and light.
 
     The texture is scale-invariant (`optics.information.scale_invariant_power`), so its difficulty
-    does not depend on distance.
-
-    Parameters
-    ----------
-    noise_sigma
-        Standard deviation of the noise of a pixel, 0 to 1 of full scale. The default of 1 % is the
-        noise of the figures in the documentation.
-    contrast
-        Standard deviation of the sharp texture, above 0, at most 1 of full scale. The default is a
-        moderate contrast. The bound is nearly proportional to its inverse.
-    window_px
-        Side of the window whose pixels share a depth, 3 to 10000 px. The default is small compared
-        with most objects in a frame.
-    wavelength_m
-        Wavelength of the light, for diffraction, 1e-7 to 1e-4 m. The default is the middle of the
-        visible range.
-
-    Raises
-    ------
-    InputError
-        Naming every wrong value.
+    does not depend on distance. The bound is nearly proportional to the inverse of its contrast.
     """
 
-    noise_sigma: float = 0.01
-    contrast: float = 0.15
-    window_px: int = 31
-    wavelength_m: float = 550e-9
+    error: ClassVar[type[RecordError]] = DesignError
 
-    def __post_init__(self) -> None:
-        rules = {
-            "noise_sigma": (
-                _is_number(self.noise_sigma) and 0 < self.noise_sigma < 1,
-                "between 0 and 1 of full scale. Did you pass per cent or grey levels?",
-            ),
-            "contrast": (
-                _is_number(self.contrast) and 0 < self.contrast <= 1,
-                "above 0 and at most 1 of full scale. Did you pass per cent?",
-            ),
-            "window_px": (
-                isinstance(self.window_px, int) and 3 <= self.window_px <= 10_000,
-                "a whole number between 3 and 10000 pixels.",
-            ),
-            "wavelength_m": (
-                _is_number(self.wavelength_m) and 1e-7 < self.wavelength_m < 1e-4,
-                "between 1e-7 and 1e-4: it is in metres. Did you pass nanometres?",
-            ),
-        }
-        wrong = [
-            f"{name}={getattr(self, name)!r} must be {rule}"
-            for name, (is_good, rule) in rules.items()
-            if not is_good
-        ]
-        if wrong:
-            raise InputError("\n".join(wrong))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    noise_sigma: float = Field(
+        default=0.01,  # that of the figures in the documentation
+        gt=0,
+        lt=1,
+        description="the standard deviation of the noise of a pixel, of full scale",
+    )
+    contrast: float = Field(
+        default=0.15,  # moderate
+        gt=0,
+        le=1,
+        description="the standard deviation of the sharp texture, of full scale",
+    )
+    window_px: int = Field(
+        default=31,  # small compared with most objects in a frame
+        ge=3,
+        le=10_000,
+        description="the side of the window whose pixels share a depth",
+    )
+    wavelength_m: float = Field(
+        default=550e-9, gt=1e-7, lt=1e-4, description="the wavelength of the light, for diffraction"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,22 +92,9 @@ def depth_limits(
 ) -> DepthLimits:
     """Blur, disparity and accuracy bound of a camera at several depths.
 
-    Parameters
-    ----------
-    optics
-        Optics of the camera.
-    depths_m
-        Depths in metres, (n,), positive and finite.
-    spread
-        Shape of the PSF: "gaussian" of the depth equations, "disk" of geometric optics, or
-        "diffraction" of a perfect lens, the best that a real lens can reach.
-    conditions
-        Texture, noise, window and light.
-
-    Raises
-    ------
-    InputError
-        If a depth is not positive and finite, or `spread` is unknown.
+    `spread` is the shape of the PSF: "gaussian" of the depth equations, "disk" of geometric optics,
+    or "diffraction" of a perfect lens, the best that a real lens can reach. An InputError if it is
+    unknown, or a depth is not positive and finite.
     """
     depths = np.asarray(depths_m, dtype=np.float64)
     if depths.ndim != 1 or not np.all(np.isfinite(depths) & (depths > 0)):

@@ -4,7 +4,7 @@ import math
 import os
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class DesignReport:
     frames_per_s: float = math.nan
     search: Search | None = None
     measured: tuple[MeasuredErrors, ...] = ()
-    tolerances: tuple[Tolerance, ...] = field(default=())
+    tolerances: tuple[Tolerance, ...] = ()
 
     @property
     def working_range_m(self) -> tuple[float, float] | None:
@@ -72,61 +72,47 @@ class DesignReport:
 
     def as_json(self) -> dict[str, Any]:
         """Numbers as JSON can hold them; None for NaN and infinity."""
-        prediction, camera = self.prediction, self.prediction.camera
-        arrays = {
-            "depth_m": prediction.depth_m,
-            "sigma_m": prediction.sigma_m,
-            "mae_m": prediction.mae_m,
-            "noise_m": prediction.noise_m,
-            "misfit_m": prediction.misfit_m,
-            "bound_m": prediction.bound.total_m,
-            "bound_stereo_m": prediction.bound.stereo_m,
-            "bound_defocus_m": prediction.bound.defocus_m,
-            "density": prediction.density,
-            "disparity_px": prediction.disparity_px,
-            "blur_left_px": prediction.blur_radius_px[0],
-            "blur_right_px": prediction.blur_radius_px[1],
-            "scatter": prediction.scatter,
-        }
-        search = self.search
-        return {
-            "camera": camera_json(camera),
+        prediction, search = self.prediction, self.search
+        bound, blur_px = prediction.bound, prediction.blur_radius_px
+        names = ("depth_m", "sigma_m", "mae_m", "noise_m", "misfit_m", "density", "disparity_px")
+        values = {
+            "camera": camera_json(prediction.camera),
             "wish": self.wish._asdict(),
             "working_range_m": self.working_range_m,
-            "frames_per_s": _number(self.frames_per_s),
+            "frames_per_s": self.frames_per_s,
             "noise_sigma": prediction.noise_sigma,
-            **{name: [_number(one) for one in values] for name, values in arrays.items()},
-            "answers": [] if search is None else [answer_json(one) for one in search.answers],
-            "front": [] if search is None else [answer_json(one) for one in search.front],
-            "measured": [_plain(asdict(one)) for one in self.measured],
-            "tolerances": [_plain(asdict(one)) for one in self.tolerances],
+            **{name: getattr(prediction, name) for name in (*names, "scatter")},
+            "bound_m": bound.total_m,
+            "bound_stereo_m": bound.stereo_m,
+            "bound_defocus_m": bound.defocus_m,
+            "blur_left_px": blur_px[0],
+            "blur_right_px": blur_px[1],
+            "answers": [answer_json(one) for one in search.answers] if search else [],
+            "front": [answer_json(one) for one in search.front] if search else [],
+            "measured": [asdict(one) for one in self.measured],
+            "tolerances": [asdict(one) for one in self.tolerances],
         }
+        return {name: _plain(value) for name, value in values.items()}
 
 
-def camera_json(camera: Any) -> dict[str, Any]:
+def camera_json(camera: Camera) -> dict[str, Any]:
     """Numbers of a camera."""
     optics = camera.optics
+    names = (
+        *("name", "focal_length_m", "f_number", "focus_difference_m", "sensor_px", "sensors"),
+        *("view_px", "field_of_view_rad", "box_m", "light_um2"),
+    )
     return {
-        "name": camera.name,
         "baseline_m": optics.baseline_m,
-        "focal_length_m": camera.focal_length_m,
-        "f_number": camera.f_number,
-        "focus_m": list(optics.focus_distances_m),
-        "focus_difference_m": camera.focus_difference_m,
+        "focus_m": optics.focus_distances_m,
         "pixel_pitch_m": optics.pixel_pitch_m,
-        "sensor_px": list(camera.sensor_px),
-        "sensors": camera.sensors,
-        "view_px": list(camera.view_px),
-        "field_of_view_rad": list(camera.field_of_view_rad),
-        "box_m": list(camera.box_m),
-        "light_um2": camera.light_um2,
+        **{name: getattr(camera, name) for name in names},
     }
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Numbers of an answer of a search."""
-    figures = {name: value for name, value in asdict(answer).items() if name != "camera"}
-    return {**figures, "camera": camera_json(answer.camera)}
+    return {**vars(answer), "camera": camera_json(answer.camera)}
 
 
 def tolerance_cells(one: Tolerance) -> tuple[str, ...]:
@@ -152,30 +138,13 @@ def _range_words(ends: tuple[float, float] | None) -> str:
     return f"{ends[0]:.3g} to {far}"
 
 
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: _number(v) if isinstance(v, float) else v for k, v in values.items()}
-
-
-def design_text(camera: Camera, remarks: Sequence[str] = ()) -> str:
-    """Text of a rig file of a camera, with remarks as comments; `Rig.load` reads it."""
-    lines = [f"# {camera.name}, designed by d3s design."]
-    rows, cols = camera.sensor_px
-    box = " x ".join(f"{1e3 * side:.2f}" for side in camera.box_m)
-    facts = [
-        f"{camera.sensors} sensor{'s' if camera.sensors > 1 else ''} of {cols} x {rows} px; "
-        f"lenses of {1e3 * camera.focal_length_m:.2f} mm at f/{camera.f_number:.2f}; one of them "
-        f"moved by {1e6 * camera.focus_difference_m:.1f} um for the focus difference; lenses and "
-        f"sensor take {box} mm.",
-        *remarks,
-    ]
-    for fact in facts:
-        lines += textwrap.wrap(fact, 98, initial_indent="# ", subsequent_indent="# ")
-    values = camera.rig.model_dump(exclude_none=True)
-    return "\n".join(lines) + "\n\n" + RIG_FILE.format(values)
+def _plain(value: Any) -> Any:
+    """Value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def save_design(
@@ -185,22 +154,20 @@ def save_design(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the rig file of a design, completely or not at all.
+    """Write the rig file of a design, with remarks as comments; `Rig.load` reads it.
 
-    Parameters
-    ----------
-    path
-        File to write.
-    camera
-        Camera on paper.
-    remarks
-        Sentences for the top of the file.
-    overwrite
-        Replace a file that exists.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, or has other content and `overwrite` is not set.
+    A file that exists is replaced only if told to.
     """
-    write_text(path, design_text(camera, remarks), overwrite=overwrite)
+    rows, cols = camera.sensor_px
+    box = " x ".join(f"{1e3 * side:.2f}" for side in camera.box_m)
+    facts = (
+        f"{camera.name}, designed by d3s design.",
+        f"{camera.sensors} sensor{'s' if camera.sensors > 1 else ''} of {cols} x {rows} px; "
+        f"lenses of {1e3 * camera.focal_length_m:.2f} mm at f/{camera.f_number:.2f}; one of them "
+        f"moved by {1e6 * camera.focus_difference_m:.1f} um for the focus difference; lenses and "
+        f"sensor take {box} mm.",
+        *remarks,
+    )
+    head = "\n".join(textwrap.indent(textwrap.fill(one, 96), "# ") for one in facts)
+    text = RIG_FILE.format(camera.rig.model_dump(exclude_none=True))
+    write_text(path, f"{head}\n\n{text}", overwrite=overwrite)

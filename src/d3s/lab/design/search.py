@@ -1,143 +1,54 @@
 """From what is asked of a camera to cameras: the smallest, brightest, most exact, and their front.
 
-Cameras are drawn at random over all that is free, then the best of them are varied, in smaller and
-smaller steps. All are judged by the table of errors; the answers are predicted once more in full.
+Cameras are drawn at random over all that is free, and differential evolution varies the best of
+them. All are judged by the table of errors; the answers are predicted once more in full.
 """
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator
+from numpy.typing import NDArray
 
-from d3s.errors import DesignError, RecordError
-from d3s.lab.design.camera import Camera
-from d3s.lab.design.candidates import (
-    Array,
-    CameraCandidates,
-    ImageSensor,
-    MeritFunction,
-    Merits,
-    Parts,
-    StockLens,
-    load_catalogue,
+from d3s.errors import DesignError
+from d3s.estimate.candidates import WIDEST_BLUR_PX
+from d3s.lab.design.camera import CLEAR_SHARE, THICKNESS_SHARE, Camera, view_and_box
+from d3s.lab.design.candidates import FixedValues, ImageSensor, Requirements, load_catalogue
+from d3s.lab.design.error_model import (
+    LARGEST_DIFFERENCE_PX,
+    LARGEST_RADIUS_PX,
+    MAE_PER_SIGMA,
+    Axes,
+    ErrorTable,
+    build_table,
+    error_model,
+    natural_table,
 )
-from d3s.lab.design.error_model import Axes, ErrorTable, build_table, natural_table
-from d3s.lab.design.predict import ErrorLimit
-from d3s.lab.design.wall import Lighting, Wall
-from d3s.record import Converted, Record
+from d3s.lab.design.limits import WAVELENGTH_M
+from d3s.lab.design.predict import LEAST_DENSITY
+from d3s.lab.design.wall import NATURAL_CONTRAST, Lighting, Wall
 from d3s.types import Progress
 
-_Depth = Annotated[float, Field(gt=1e-3, le=1e4)]
-
-
-class Requirements(Record):
-    """Task of a camera: reach, error, size, field and light.
-
-    The error is the mean absolute error of `joint` on a textured wall at every depth of the reach.
-    """
-
-    error: ClassVar[type[RecordError]] = DesignError
-
-    reach_m: Converted[tuple[_Depth, _Depth]] = Field(
-        description="the nearest and the farthest depth"
-    )
-    error_m: float = Field(default=0.0, ge=0, le=100, description="the largest error, as a length")
-    error_share: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        validate_default=True,
-        description="the largest error, as a share of the depth; the larger of both holds",
-    )
-    max_size_m: float | None = Field(
-        default=None, gt=0, le=10, description="the longest side of lenses and sensor together"
-    )
-    min_field_rad: float = Field(
-        default=math.radians(20),
-        gt=0,
-        lt=3,
-        description="the least horizontal field of view, in radians",
-    )
-    min_light_um2: float | None = Field(
-        default=None,
-        gt=0,
-        description="the least area of a pixel over the squared f-number, in square micrometres",
-    )
-
-    calibration_px: float = Field(
-        default=0.01,
-        ge=0,
-        le=1,
-        description="the disparity that a calibration leaves, which the error includes",
-    )
-
-    @field_validator("reach_m")
-    @classmethod
-    def _increases(cls, reach_m: tuple[float, float]) -> tuple[float, float]:
-        if not reach_m[0] < reach_m[1]:
-            raise ValueError("must be the nearest depth, then a larger one.")
-        return reach_m
-
-    @field_validator("error_share")
-    @classmethod
-    def _is_one_of_two(cls, share: float, info: ValidationInfo) -> float:
-        if share == 0 and info.data.get("error_m") == 0:
-            raise ValueError("or error_m must be above 0: say how large the error may be.")
-        return share
-
-    @property
-    def limit(self) -> ErrorLimit:
-        """Largest error at each depth."""
-        return ErrorLimit(self.error_m, self.error_share)
-
-
-class FixedValues(Record):
-    """Values of the camera that are given; None is free to choose."""
-
-    error: ClassVar[type[RecordError]] = DesignError
-
-    focal_length_m: float | None = Field(
-        default=None, gt=0, lt=1, description="the focal length of both lenses"
-    )
-    f_number: float | None = Field(
-        default=None, ge=0.5, le=1000, description="the focal length over the opening"
-    )
-    baseline_m: float | None = Field(
-        default=None, gt=0, lt=10, description="the distance of the lens centres"
-    )
-    focus_m: Converted[tuple[_Depth, _Depth] | None] = Field(
-        default=None,
-        validate_default=True,
-        description="the distances in focus of the left and the right lens",
-    )
-    sensors: tuple[ImageSensor, ...] = Field(
-        default=(), description="the sensors to choose from; those of the catalogue if none"
-    )
-    lenses: tuple[StockLens, ...] = Field(
-        default=(), description="the lenses to choose from; lenses of any focal length if none"
-    )
-
+Array = NDArray[Any]
+"""One value for each camera: numbers, indices or truths."""
 
 MARGIN_SIGMAS = 1.65
 """Standard deviations of the scatter of predictions by which errors stay below the wish."""
 GOALS = ("smallest", "brightest", "most exact")
 """What the answers of a search are."""
+ROUNDS = 120
+"""Generations of the evolution for each goal."""
 
-ROUNDS = 26
-"""Rounds of variation for each goal."""
-
-_DRAWN, _PARENTS, _CHILDREN = 24_000, 60, 1500
-_FIRST_STEP, _LAST_STEP = 0.35, 0.004  # of the variation, in natural logarithms
-_NEW_PART = 0.1  # share of children with another sensor or lens
+_DRAWN, _POPULATION = 12_000, 150
 _OTHERS = 0.02  # weight of the other goals beside one: a per cent of size for half of the error
 _FRONT = 16  # most cameras of the front that are told
 _ALIKE = 0.02  # difference of figures of the front that count as equal, in natural logarithms
 _FOCAL_M, _F_NUMBER, _BASELINE_M = (1e-3, 60e-3), (1.8, 22.0), (1e-3, 0.3)
-_APART_PX = (0.05, 2.5)  # difference of the blur radii
-_CONTRAST = 0.15  # of the texture of the table
+_APART_PX = (0.02, 3.0)  # difference of the blur radii
+_NODES, _BEYOND = 14, 8  # depths over a reach, and up to three times as far, at which errors are
+_MOST_SHARED = 0.5  # of the width of a view that the largest disparity may take
+_NEAREST_FOCAL_LENGTHS = 4.0
+_LONGEST_BASELINE = 49.0  # of the sensor distance: the rule of `Optics`, and some
 
 # Tables of photos have coarser steps, since they are made on the way.
 _COARSE_AXES = {
@@ -163,25 +74,26 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Relaxed:
-    """Change of one wish that would let a camera meet the others."""
-
-    wish: str
-    words: str
-
-
-@dataclass(frozen=True)
 class Search:
     """Result of a search: answers and front, or what to relax."""
 
     wish: Requirements
     answers: tuple[Answer, ...]  # one for each goal; none if the wish cannot be met
     front: tuple[Answer, ...]  # none is smaller, brighter and farther than another
-    relaxed: tuple[Relaxed, ...]
+    relaxed: dict[str, str]  # by the name of a wish, what can be met of it with all others
     tried: int  # number of cameras
 
 
-_Score = Callable[[Merits], Array]
+class Merits(NamedTuple):
+    """Figures of merit of cameras; one value each."""
+
+    is_possible: Array  # rules that no wish can relax: lenses fit, views overlap, blur known
+    size_m: Array
+    light_um2: Array
+    field_rad: Array
+    worst: Array  # largest error over its limit, over the reach, with its margin
+    nearest_m: Array  # depths between which the error is within its limit, from either end
+    farthest_m: Array
 
 
 def search(
@@ -214,39 +126,173 @@ def search(
     DesignError
         If the texture has a size of its own.
     """
-    seeker = _Seeker(judge_of(wish, given, light, wall), wish, given, seed, progress)
-    found = {goal: seeker.best(_objective(goal), _violation(wish)) for goal in GOALS}
-    archive, merits = seeker.archive
-    if merits.size_m.size == 0:
-        return Search(wish, (), (), seeker.relaxed(), seeker.tried)
-    answers = []
-    for goal in GOALS:
-        best, figures = found[goal]
-        answers.append(seeker.answer(goal, best, figures, 0))
-    places = front_places(merits)
-    front = tuple(seeker.answer("front", archive, merits, int(place)) for place in places)
-    return Search(wish, tuple(answers), front, (), seeker.tried)
+    evolution = _Evolution(MeritFunction(wish, given, light, wall), seed, progress)
+    best = [evolution.best(goal) for goal in GOALS]
+    met = np.concatenate(evolution.met, axis=1)
+    if met.size == 0:
+        return Search(wish, (), (), evolution.relaxed(), evolution.tried)
+    merits = evolution.merits
+    answers = [merits.answer(one, goal) for one, goal in zip(best, GOALS, strict=True)]
+    front = [merits.answer(met[:, place], "front") for place in front_places(merits(met))]
+    return Search(wish, tuple(answers), tuple(front), {}, evolution.tried)
 
 
-def judge_of(wish: Requirements, given: FixedValues, light: Lighting, wall: Wall) -> MeritFunction:
-    """Figures of merit of cameras for what is asked."""
-    table, contrast = _table(wall)
-    return MeritFunction(
-        parts=Parts(given.sensors or load_catalogue().sensors, given.lenses),
-        table=table,
-        light=light,
-        limit=wish.limit,
-        reach_m=wish.reach_m,
-        contrast=contrast,
-        calibration_px=wish.calibration_px,
-        sigmas=MARGIN_SIGMAS,
-    )
+class MeritFunction:
+    """Figures of merit of cameras, which are columns of seven numbers within bounds.
+
+    The numbers are logarithms of focal length, f-number and baseline, the mean vergence of both
+    focus distances, the logarithm of the difference of the blur radii in pixels, and the indices of
+    sensor and lens. What is given takes the place of its number.
+    """
+
+    def __init__(self, wish: Requirements, given: FixedValues, light: Lighting, wall: Wall) -> None:
+        self.wish, self.given, self.light = wish, given, light
+        self.table, self.contrast = _table(wall)
+        self.sensors: tuple[ImageSensor, ...] = given.sensors or load_catalogue().sensors
+        near, far = wish.reach_m
+        self.bounds = np.array(
+            [
+                *np.log([_FOCAL_M, _F_NUMBER, _BASELINE_M]),
+                (0.3 / far, 1.2 / near),
+                np.log(_APART_PX),
+                (0, len(self.sensors) - 1e-9),
+                (0, max(len(given.lenses), 1) - 1e-9),
+            ]
+        )
+        within = 1 / np.linspace(1 / near, 1 / far, _NODES)
+        self.depths_m = np.concatenate([within, far * np.linspace(1, 3, _BEYOND + 1)[1:]])
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Draw cameras at random, (7, count)."""
+        return rng.uniform(self.bounds[:, 0], self.bounds[:, 1], (count, len(self.bounds))).T
+
+    def _lengths(self, cameras: Array) -> tuple[Array, ...]:
+        """Focal length, f-number, baseline, and both focus vergences; index of sensor and lens."""
+        given, pitch = self.given, np.array([one.pixel_pitch_m for one in self.sensors])
+        sensor, part = cameras[5:].astype(int)
+        focal, f_number, baseline, apart_px = np.exp(cameras[[0, 1, 2, 4]])
+        if given.lenses:
+            focal, least = np.array(
+                [(one.focal_length_m, one.least_f_number) for one in given.lenses]
+            ).T[:, part]
+            f_number = np.maximum(f_number, least)
+        else:
+            focal = given.focal_length_m or focal
+        f_number = given.f_number or f_number
+        middle = cameras[3]
+        half = np.minimum(apart_px * f_number * pitch[sensor] / np.square(focal), 0.9 * middle)
+        left, right = middle + half, middle - half
+        if given.focus_m is not None:
+            left, right = (1 / one for one in given.focus_m)
+        baseline = given.baseline_m or baseline
+        return np.broadcast_arrays(focal, f_number, baseline, left, right, sensor, part)
+
+    def __call__(self, cameras: Array) -> Merits:
+        """Figures of cameras, (7, n)."""
+        focal, f_number, baseline, left, right, sensor, part = self._lengths(cameras)
+        pitch, rows, cols = np.array(
+            [(one.pixel_pitch_m, one.rows_px, one.cols_px) for one in self.sensors]
+        ).T[:, sensor]
+        opening = focal / f_number
+        diameter, length, clear = opening / CLEAR_SHARE * [[1], [THICKNESS_SHARE], [CLEAR_SHARE]]
+        if self.given.lenses:
+            sizes = np.array([one.sizes_m for one in self.given.lenses]).T
+            diameter, length, clear = sizes[:, part]
+        sensor_m = 1 / (1 / focal - 0.5 * (left + right))
+        view, box = view_and_box(baseline, sensor_m, pitch, (rows, cols), (diameter, length))
+        over, is_known = self._errors(f_number, focal, baseline, (left, right), pitch, sensor_m)
+        nearest = sensor_m / pitch * baseline / self.wish.reach_m[0]
+        is_possible = (
+            is_known
+            & (opening <= clear * (1 + 1e-9))
+            & (diameter <= baseline)
+            & (baseline <= _LONGEST_BASELINE * sensor_m)
+            & ((baseline >= cols * pitch) | (view >= 0.25 * cols))
+            & (nearest <= _MOST_SHARED * view)
+            & (np.minimum(left, right) > 0)
+            & (0.5 * (left + right) * focal * _NEAREST_FOCAL_LENGTHS < 1)
+        )
+        return Merits(
+            is_possible,
+            np.maximum.reduce(box),
+            np.square(1e6 * pitch / f_number),
+            2 * np.arctan(0.5 * np.maximum(view, 0) * pitch / sensor_m),
+            over[:, :_NODES].max(axis=1),
+            *self._reach(over <= 1),
+        )
+
+    def _errors(
+        self,
+        f_number: Array,
+        focal: Array,
+        baseline: Array,
+        focus_dpt: tuple[Array, Array],
+        pitch: Array,
+        sensor_m: Array,
+    ) -> tuple[Array, Array]:
+        """Error at each depth over its limit, and whether the table knows the blur."""
+        depths, column = self.depths_m, (slice(None), np.newaxis)
+        aperture = 0.5 * focal / f_number
+        per_dpt = sensor_m * aperture / pitch
+        left, right = (per_dpt[column] * (1 / depths - one[column]) for one in focus_dpt)
+        apart = np.abs(left - right)[:, 0]
+        cutoff = 2 * aperture * pitch / (WAVELENGTH_M * sensor_m)
+        disparity_dpt = (sensor_m / pitch * baseline)[column]
+        # alpha over the disparity per dioptre, as `defocus_slope_px`.
+        slope = (0.25 * per_dpt * apart)[column] / disparity_dpt
+        errors = self.table.at((left, right), cutoff[column], slope, self.contrast)
+        noise = self.light.noise_sigma(f_number, pitch)[column]
+        model = error_model()
+        per_px = depths**2 / disparity_dpt
+        margin = np.exp(MARGIN_SIGMAS * model.scatter_of(errors))
+        # What remains without noise is alike over a frame, and may add to the calibration's.
+        error_m = per_px * np.hypot(
+            margin * MAE_PER_SIGMA * model.sigma_px(errors, noise),
+            self.wish.calibration_px + model.floor_px,
+        )
+        over = error_m / self.wish.limit.limit_m(depths)
+        over[model.density(errors, noise, disparity_dpt / depths) < LEAST_DENSITY] = 1e3
+        widest = np.maximum(np.abs(left), np.abs(right))
+        over[2 * widest > WIDEST_BLUR_PX] = 1e3
+        is_known = apart <= LARGEST_DIFFERENCE_PX
+        return over, is_known & (widest[:, :_NODES].max(axis=1) <= LARGEST_RADIUS_PX)
+
+    def _reach(self, is_good: Array) -> tuple[Array, Array]:
+        """Nearest depth from the far end of the reach, and farthest from its near end."""
+        ahead = np.cumprod(is_good, axis=1).sum(axis=1)
+        behind = np.cumprod(is_good[:, _NODES - 1 :: -1], axis=1).sum(axis=1)
+        depths = self.depths_m
+        after = np.append(depths[:_NODES], 1e3 * depths[_NODES - 1])[_NODES - behind]
+        nearest = np.where(behind > 0, after, 1e3 * depths[_NODES - 1])
+        return nearest, np.append(1e-3 * depths[0], depths)[ahead]
+
+    def answer(self, camera: Array, goal: str) -> Answer:
+        """Camera of a column, as an answer that is best at a goal."""
+        focal, f_number, baseline, *focus, place, part = (
+            one.item() for one in self._lengths(camera[:, np.newaxis])
+        )
+        _, size, light, field, worst, _, far = (one.item() for one in self(camera[:, np.newaxis]))
+        sensor = self.sensors[place]
+        lens = self.given.lenses[part] if self.given.lenses else None
+        built = Camera.of_lenses(
+            focal_length_m=focal,
+            f_number=f_number,
+            baseline_m=baseline,
+            focus_m=(1 / focus[0], 1 / focus[1]),
+            pixel_pitch_m=sensor.pixel_pitch_m,
+            sensor_px=sensor.shape,
+            lens_diameter_m=lens and lens.diameter_m,
+            lens_length_m=lens and lens.length_m,
+            name=f"{goal} camera",
+        )
+        name = lens.name if lens else ""
+        return Answer(goal, built, size, light, field, worst, far, sensor.name, name)
 
 
 def _table(wall: Wall) -> tuple[ErrorTable, float]:
     """Table of a texture, and its contrast over that of the table."""
     if wall.is_natural and wall.slope == 2:
-        return natural_table(), wall.contrast / _CONTRAST
+        return natural_table(), wall.contrast / NATURAL_CONTRAST
     if not wall.looks_alike:
         raise DesignError(
             f"texture={wall.texture!r} must look alike at every distance for a search: natural, "
@@ -255,261 +301,109 @@ def _table(wall: Wall) -> tuple[ErrorTable, float]:
     return build_table(wall, _COARSE_AXES, side_px=256), 1.0
 
 
-def draw(
-    judge: MeritFunction, given: FixedValues, count: int, rng: np.random.Generator
-) -> CameraCandidates:
-    """Draw cameras at random over all that is not given."""
-
-    def log_uniform(ends: tuple[float, float]) -> Array:
-        low, high = np.log(ends)
-        return np.asarray(np.exp(rng.uniform(low, high, count)))
-
-    parts = judge.parts
-    sensor = rng.integers(len(parts.sensors), size=count)
-    lens = rng.integers(len(parts.lenses), size=count) if parts.lenses else np.full(count, -1)
-    near, far = judge.reach_m
-    middle = rng.uniform(0.3 / far, 1.2 / near, count)
-    found = CameraCandidates(
-        sensor=sensor,
-        lens=lens,
-        focal_m=log_uniform(_FOCAL_M),
-        f_number=log_uniform(_F_NUMBER),
-        baseline_m=log_uniform(_BASELINE_M),
-        middle_dpt=middle,
-        apart_dpt=log_uniform(_APART_PX),
-    )
-    # About a third has its lenses in the middle of the halves of its sensor.
-    width = np.array([one.cols_px * one.pixel_pitch_m for one in parts.sensors])[sensor]
-    halved = np.where(rng.random(count) < 0.35, 0.5 * width, found.baseline_m)
-    found = replace(found, baseline_m=halved, apart_dpt=_in_dioptres(judge, found))
-    return _as_given(found, judge, given)
+def objectives(merits: Merits) -> dict[str, Array]:
+    """Figure of each goal, the smaller the better; the other goals decide between equals."""
+    figures = np.log([merits.size_m, 1 / merits.light_um2, merits.worst])
+    weights = _OTHERS + (1 - _OTHERS) * np.eye(len(GOALS))
+    found = dict(zip(GOALS, weights @ figures, strict=True))
+    return found | {"farthest": -merits.farthest_m, "nearest": merits.nearest_m}
 
 
-def _in_dioptres(judge: MeritFunction, found: CameraCandidates) -> Array:
-    """Vergence by which the focus differs, for a difference of the blur radii in pixels."""
-    pitch = np.array([one.pixel_pitch_m for one in judge.parts.sensors])[found.sensor]
-    per_dpt = found.focal_m**2 / (2 * found.f_number) / pitch
-    return np.asarray(np.minimum(found.apart_dpt / per_dpt, 1.8 * found.middle_dpt))
-
-
-def _as_given(
-    found: CameraCandidates, judge: MeritFunction, given: FixedValues
-) -> CameraCandidates:
-    """Cameras with the values that are given; a stock lens gives its focal length."""
-    values = {
-        "focal_m": given.focal_length_m,
-        "f_number": given.f_number,
-        "baseline_m": given.baseline_m,
-    }
-    if given.focus_m is not None:
-        left, right = (1 / one for one in given.focus_m)
-        values |= {"middle_dpt": (left + right) / 2, "apart_dpt": left - right}
-    fixed = {
-        name: np.full(len(found), value) for name, value in values.items() if value is not None
-    }
-    lenses = judge.parts.lenses
-    if lenses:
-        fixed["focal_m"] = np.array([one.focal_length_m for one in lenses])[found.lens]
-        least = np.array([one.least_f_number for one in lenses])[found.lens]
-        if given.f_number is None:
-            fixed["f_number"] = np.maximum(found.f_number, least)
-    return replace(found, **fixed)
-
-
-def _objective(goal: str) -> _Score:
-    """Figure of a goal, the smaller the better; the other goals decide between equals."""
-
-    def score(merits: Merits) -> Array:
-        figures = dict(
-            zip(
-                GOALS,
-                (np.log(merits.size_m), -np.log(merits.light_um2), np.log(merits.worst)),
-                strict=True,
-            )
-        )
-        weighted = [(1 if one == goal else _OTHERS) * value for one, value in figures.items()]
-        return np.asarray(np.sum(weighted, axis=0))
-
-    return score
-
-
-def violations(wish: Requirements) -> dict[str, _Score]:
+def violations(wish: Requirements, merits: Merits) -> dict[str, Array]:
     """Logarithm of what is missed of each wish; 0 or less if it is met."""
-    found: dict[str, _Score] = {
-        "error": lambda merits: np.log(merits.worst),
-        "field": lambda merits: np.log(wish.min_field_rad / np.maximum(merits.field_rad, 1e-6)),
+    found = {
+        "error": np.log(merits.worst),
+        "field": np.log(wish.min_field_rad / np.maximum(merits.field_rad, 1e-6)),
     }
     if wish.max_size_m is not None:
-        largest = wish.max_size_m
-        found["size"] = lambda merits: np.log(merits.size_m / largest)
+        found["size"] = np.log(merits.size_m / wish.max_size_m)
     if wish.min_light_um2 is not None:
-        least = wish.min_light_um2
-        found["light"] = lambda merits: np.log(least / merits.light_um2)
+        found["light"] = np.log(wish.min_light_um2 / merits.light_um2)
     return found
 
 
-def _violation(wish: Requirements, but: str = "") -> _Score:
-    """Sum of what is missed of all wishes, but one."""
-    scores = [score for name, score in violations(wish).items() if name != but]
-
-    def total(merits: Merits) -> Array:
-        missed = [np.maximum(score(merits), 0) for score in scores]
-        return np.where(merits.is_possible, np.sum(missed, axis=0) if missed else 0.0, 50.0)
-
-    return total
+def missed(wish: Requirements, merits: Merits, but: str = "") -> Array:
+    """Sum of what is missed of all wishes, but one; 0 for cameras that meet them."""
+    found = violations(wish, merits)
+    total = sum(np.maximum(one, 0) for name, one in found.items() if name != but)
+    return np.where(merits.is_possible, total, 50.0)
 
 
-def front_places(merits: Merits) -> Array:
+def front_places(merits: Merits) -> list[int]:
     """Places of the cameras that no other beats in size, light and reach; at most 16, by size.
 
     Figures within 2 % of each other count as equal: nobody would choose between them.
     """
     figures = np.log([merits.size_m, 1 / merits.light_um2, 1 / merits.farthest_m])
-    figures = np.round(figures / _ALIKE) * _ALIKE
-    order = np.lexsort(figures[::-1])
+    figures, places = np.unique(np.round(figures / _ALIKE), axis=1, return_index=True)
     kept: list[int] = []
-    for place in order:
-        rivals = figures[:, kept]
-        if not np.any(np.all(rivals <= figures[:, [place]] + 1e-9, axis=0)):
-            kept.append(int(place))
-    if len(kept) <= _FRONT:
-        return np.array(kept)
-    # Spread over the front: from one end, always the camera farthest from those chosen.
-    points = figures[:, kept]
-    points = (points - points.min(axis=1, keepdims=True)) / np.maximum(
-        np.ptp(points, axis=1)[:, np.newaxis], 1e-9
-    )
-    chosen = [0]
-    distance = np.linalg.norm(points - points[:, [0]], axis=0)
-    while len(chosen) < _FRONT:
-        chosen.append(int(np.argmax(distance)))
-        distance = np.minimum(distance, np.linalg.norm(points - points[:, [chosen[-1]]], axis=0))
-    return np.array(kept)[sorted(chosen)]
+    for place in range(places.size):
+        if not np.any(np.all(figures[:, kept] <= figures[:, [place]], axis=0)):
+            kept.append(place)
+    spread = np.unique(np.linspace(0, len(kept) - 1, _FRONT).round().astype(int))
+    return [int(places[kept[one]]) for one in spread]
 
 
-class _Seeker:
+class _Evolution:
     """Evolution of cameras, and all that were found to meet the wish."""
 
-    def __init__(
-        self,
-        judge: MeritFunction,
-        wish: Requirements,
-        given: FixedValues,
-        seed: int,
-        progress: Progress | None,
-    ) -> None:
-        self._judge, self._wish, self._given = judge, wish, given
+    def __init__(self, merits: MeritFunction, seed: int, progress: Progress | None) -> None:
+        self.merits, self._progress = merits, progress
         self._rng = np.random.default_rng(seed)
-        self._progress = progress
-        self._done, self._total = 0, len(GOALS) * ROUNDS
-        self._pool = draw(judge, given, _DRAWN, self._rng)
-        self._merits = judge.merits(self._pool)
-        self.tried = _DRAWN
-        self._good: list[tuple[CameraCandidates, Merits]] = []
-        self._keep_good(self._pool, self._merits)
+        self.met: list[Array] = []
+        self.tried = self._done = 0
 
-    @property
-    def archive(self) -> tuple[CameraCandidates, Merits]:
-        """All cameras that meet the wish."""
-        return (
-            CameraCandidates.join([one for one, _ in self._good]),
-            Merits.join([one for _, one in self._good]),
-        )
+    def best(self, goal: str, but: str = "") -> Array:
+        """Camera that is best at a goal, of those that meet all wishes but one."""
+        from scipy.optimize import differential_evolution  # here, to keep `import d3s` fast
 
-    def best(self, objective: _Score, violation: _Score) -> tuple[CameraCandidates, Merits]:
-        """Cameras in the order of an objective, those that meet the wish first."""
+        def score(cameras: Array) -> Array:
+            merits, wish = self.merits(cameras), self.merits.wish
+            self.tried += cameras.shape[1]
+            self.met.append(cameras[:, missed(wish, merits) == 0])
+            lacks = missed(wish, merits, but)
+            found = (objectives(merits) | violations(wish, merits))[goal]
+            return np.where(lacks > 0, 1e3 + 1e3 * lacks, found)
 
-        def score(merits: Merits) -> Array:
-            missed = violation(merits)
-            return np.asarray(np.where(missed > 0, 1e3 + 1e3 * missed, objective(merits)))
-
-        parents, figures = self._pool, self._merits
-        for step in np.geomspace(_FIRST_STEP, _LAST_STEP, ROUNDS):
-            order = np.argsort(score(figures), kind="stable")[:_PARENTS]
-            parents, figures = parents.take(order), figures.take(order)
-            children = self._varied(parents, float(step))
-            new = self._judge.merits(children)
-            self.tried += len(children)
-            self._keep_good(children, new)
-            parents = CameraCandidates.join([parents, children])
-            figures = Merits.join([figures, new])
+        def tell(*_: Any, **__: Any) -> None:
             self._done += 1
             if self._progress is not None:
-                self._progress(min(self._done, self._total), self._total)
-        order = np.argsort(score(figures), kind="stable")[:_PARENTS]
-        return parents.take(order), figures.take(order)
+                total = len(GOALS) * ROUNDS
+                self._progress(min(self._done, total), total)
 
-    def _varied(self, parents: CameraCandidates, step: float) -> CameraCandidates:
-        places = self._rng.integers(len(parents), size=_CHILDREN)
-        one = parents.take(places)
-
-        def moved(values: Array, ends: tuple[float, float], share: float = 1.0) -> Array:
-            moves = np.exp(share * step * self._rng.standard_normal(values.size))
-            return np.asarray(np.clip(values * moves, *ends))
-
-        parts = self._judge.parts
-        other = self._rng.random(_CHILDREN) < _NEW_PART
-        sensor = np.where(other, self._rng.integers(len(parts.sensors), size=_CHILDREN), one.sensor)
-        lens = one.lens
-        if parts.lenses:
-            other = self._rng.random(_CHILDREN) < _NEW_PART
-            lens = np.where(other, self._rng.integers(len(parts.lenses), size=_CHILDREN), lens)
-        found = CameraCandidates(
-            sensor=sensor,
-            lens=lens,
-            focal_m=moved(one.focal_m, _FOCAL_M),
-            f_number=moved(one.f_number, _F_NUMBER),
-            baseline_m=moved(one.baseline_m, _BASELINE_M),
-            middle_dpt=moved(one.middle_dpt, (1e-4, 1e3)),
-            apart_dpt=np.minimum(
-                moved(np.abs(one.apart_dpt), (1e-6, 1e3), 2.0), 1.8 * one.middle_dpt
-            ),
+        drawn = self.merits.draw(_DRAWN, self._rng)
+        start = drawn[:, np.argsort(score(drawn), kind="stable")[:_POPULATION]].T
+        found = differential_evolution(
+            score,
+            self.merits.bounds,
+            init=start,
+            maxiter=ROUNDS,
+            tol=0,
+            vectorized=True,
+            updating="deferred",
+            polish=False,
+            callback=tell,
+            seed=self._rng,
         )
-        return _as_given(found, self._judge, self._given)
+        return np.asarray(found.x)
 
-    def _keep_good(self, candidates: CameraCandidates, merits: Merits) -> None:
-        places = np.flatnonzero(_violation(self._wish)(merits) <= 0)
-        self._good.append((candidates.take(places), merits.take(places)))
-
-    def answer(self, goal: str, found: CameraCandidates, merits: Merits, place: int) -> Answer:
-        """Camera of one candidate, as an answer that is best at a goal."""
-        parts = self._judge.parts
-        lens = int(found.lens[place])
-        return Answer(
-            goal=goal,
-            camera=parts.camera(found, place, f"{goal} camera"),
-            size_m=float(merits.size_m[place]),
-            light_um2=float(merits.light_um2[place]),
-            field_rad=float(merits.field_rad[place]),
-            worst=float(merits.worst[place]),
-            farthest_m=float(merits.farthest_m[place]),
-            sensor=parts.sensors[int(found.sensor[place])].name,
-            lens=parts.lenses[lens].name if lens >= 0 else "",
-        )
-
-    def relaxed(self) -> tuple[Relaxed, ...]:
-        """Least change of each single wish with which the others can be met."""
-        wish = self._wish
-        found = []
-        for name, score in violations(wish).items():
-            _, merits = self.best(score, _violation(wish, name))
-            if _violation(wish, name)(merits)[0] <= 0:
-                factor = float(np.exp(score(merits)[0]))
-                found.append(Relaxed(name, _relaxed_words(wish, name, factor)))
-        near, far = wish.reach_m
-        for name, objective in (
-            ("farthest", lambda merits: -merits.farthest_m),
-            ("nearest", lambda merits: merits.nearest_m),
-        ):
-            _, merits = self.best(objective, _violation(wish, "error"))
-            reach = float(merits.farthest_m[0] if name == "farthest" else merits.nearest_m[0])
-            is_met = _violation(wish, "error")(merits)[0] <= 0
-            if is_met and (near < reach < far):
-                ends = (near, reach) if name == "farthest" else (reach, far)
-                found.append(
-                    Relaxed(name, f"a reach of {ends[0]:.3g} to {ends[1]:.3g} m can be met")
-                )
-        return tuple(found)
+    def relaxed(self) -> dict[str, str]:
+        """Least change of each single wish with which the others can be met, in words."""
+        wish = self.merits.wish
+        (near, far), found = wish.reach_m, {}
+        names = violations(wish, self.merits(self.merits.bounds[:, :1]))
+        for name in (*names, "farthest", "nearest"):
+            but = name if name in names else "error"
+            merits = self.merits(self.best(name, but)[:, np.newaxis])
+            ends = {"farthest": (near, merits.farthest_m[0]), "nearest": (merits.nearest_m[0], far)}
+            if missed(wish, merits, but)[0] > 0:
+                continue
+            if name in names:
+                factor = float(np.exp(violations(wish, merits)[name][0]))
+                found[name] = _relaxed_words(wish, name, factor)
+            elif near <= ends[name][0] < ends[name][1] <= far and ends[name] != (near, far):
+                found[name] = "a reach of {:.3g} to {:.3g} m can be met".format(*ends[name])
+        return found
 
 
 def _relaxed_words(wish: Requirements, name: str, factor: float) -> str:

@@ -7,7 +7,6 @@ is a blur that is not as designed. Warmth acts after the calibration; `d3s check
 known distance takes the shift of the views away.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from d3s.lab.design.error_model import (
 )
 from d3s.lab.design.limits import WAVELENGTH_M
 from d3s.lab.design.predict import ErrorLimit, Prediction
+from d3s.lab.design.wall import NATURAL_CONTRAST
 from d3s.lab.design.window_fit import window_errors
 from d3s.optics.psf import optical_cutoff
 from d3s.rig import Optics
@@ -49,7 +49,6 @@ glass.
 _SILICON_PER_K = 2.6e-6
 _CALIBRATED_PX = 0.01  # disparity that calibrations leave at least, as `Calibration` says
 _RULER_M = 1e-3  # standard deviation of the distance of a wall, as `d3s check` assumes
-_CONTRAST = 0.15  # of the natural texture of the table
 CHANGES = (0.5, 0.7, 1.4, 2.0)
 """Factors of `changed_errors_m`."""
 _CHANGED = {
@@ -58,7 +57,7 @@ _CHANGED = {
     "f-number": "f_number",
     "focus": "focus_m",
 }
-_ROUNDS = 40  # of the bisection
+_MOST_AMOUNTS = 512  # of the table, up to which the loosest is looked for
 _SIDE_PX, _DEPTHS = 256, 6  # of the pictures and depths at which errors before calibration are told
 _MOST_ROWS_PX = 2.0  # between the views, beyond which windows do not match
 
@@ -80,39 +79,31 @@ class Tolerance:
     loosest: float  # largest amount that keeps the wish, in its unit; 0 if none does
 
 
-class Effect(NamedTuple):
-    """Change of a camera: geometry of the views at one place, and focus."""
-
-    offset_px: float = 0.0  # of the disparity
-    rows_px: float = 0.0  # by which the right view is lower
-    scale: float = 0.0  # of all disparities, as a share
-    focus_dpt: tuple[float, float] = (0.0, 0.0)  # of the vergences in focus, left and right
-
-    def times(self, amount: float) -> "Effect":
-        """Effect of an amount."""
-        left, right = self.focus_dpt
-        return Effect(
-            amount * self.offset_px,
-            amount * self.rows_px,
-            amount * self.scale,
-            (amount * left, amount * right),
-        )
-
-
-@dataclass(frozen=True)
-class ErrorCause:
-    """Cause of an error of depth, and what one unit of it changes."""
+class ErrorCause(NamedTuple):
+    """Cause of an error of depth, and what one unit of it changes of views and focus."""
 
     name: str
     unit: str
     amount: float  # of the table
-    effect: Effect  # of one unit
+    offset_px: float = 0.0  # of the disparity
+    rows_px: float = 0.0  # by which the right view is lower
+    scale: float = 0.0  # of all disparities, as a share
+    focus_dpt: tuple[float, float] = (0.0, 0.0)  # of the vergences in focus, left and right
     is_later: bool = False  # happens after the calibration
     has_sign: bool = False  # acts in one direction only
 
-    def effects(self, amount: float) -> list[Effect]:
-        """Effects of an amount, in both directions if it may have either."""
-        return [self.effect.times(sign * amount) for sign in ((1,) if self.has_sign else (1, -1))]
+    def effects(self, amount: float) -> list["ErrorCause"]:
+        """What an amount changes, in both directions if it may have either."""
+        left, right = self.focus_dpt
+        return [
+            self._replace(
+                offset_px=times * self.offset_px,
+                rows_px=times * self.rows_px,
+                scale=times * self.scale,
+                focus_dpt=(times * left, times * right),
+            )
+            for times in ((amount,) if self.has_sign else (amount, -amount))
+        ]
 
 
 def tolerances(prediction: Prediction, wish: ErrorLimit) -> list[Tolerance]:
@@ -129,165 +120,122 @@ def tolerances(prediction: Prediction, wish: ErrorLimit) -> list[Tolerance]:
 
 
 def causes(camera: Camera) -> list[ErrorCause]:
-    """Mounting errors and warmth that a camera may have."""
-    optics = camera.optics
-    distance, baseline = optics.sensor_distance_m, optics.baseline_m
+    """Mounting errors and warmth that a camera may have.
+
+    With warmth, on one sensor both views move apart with the lens plate, and the sensor hardly
+    grows. Two sensors move with their lenses. The sensor distance grows, and the focus moves.
+    """
+    optics, is_one = camera.optics, camera.sensors == 1
+    distance, baseline, pitch = optics.sensor_distance_m, optics.baseline_m, optics.pixel_pitch_m
     um, degree = 1e-6, np.radians(1.0)
-    px_per_um = um / optics.pixel_pitch_m
     top_px, side_px = (0.5 * size for size in camera.view_px)
-    side_m = side_px * optics.pixel_pitch_m
-    dpt_per_um = um / distance**2
-    curvature = ACHROMAT_CURVATURE * (side_m / distance) ** 2 / distance
-    if camera.sensors == 1:
-        roll = ErrorCause(
-            "lens plate rolled against the sensor",
-            "degrees",
-            0.02,
-            Effect(rows_px=baseline / optics.pixel_pitch_m * degree),
-        )
-    else:
-        roll = ErrorCause(
-            "sensors rolled against each other, at the top",
-            "degrees",
-            0.1,
-            Effect(offset_px=top_px * degree),
-        )
-    found = [
-        ErrorCause(
-            "lens beside its place, along the baseline", "um", 50.0, Effect(offset_px=px_per_um)
-        ),
-        ErrorCause(
-            "lens beside its place, across the baseline", "um", 1.0, Effect(rows_px=px_per_um)
-        ),
+    side_m, dpt = side_px * pitch, 1 / distance**2  # for each metre of the sensor distance
+    curved = ACHROMAT_CURVATURE * (side_m / distance) ** 2 / distance
+    roll = ErrorCause(
+        "sensors rolled against each other, at the top", "degrees", 0.1, top_px * degree
+    )
+    if is_one:
+        rows_px = baseline / pitch * degree
+        roll = ErrorCause("lens plate rolled against the sensor", "degrees", 0.02, rows_px=rows_px)
+    tilt = (side_m * degree * dpt,) * 2
+    return [
+        ErrorCause("lens beside its place, along the baseline", "um", 50.0, um / pitch),
+        ErrorCause("lens beside its place, across the baseline", "um", 1.0, rows_px=um / pitch),
         roll,
-        ErrorCause("baseline longer than designed", "um", 50.0, Effect(scale=um / baseline)),
-        ErrorCause("one view larger, at the side", "%", 0.1, Effect(offset_px=0.01 * side_px)),
+        ErrorCause("baseline longer than designed", "um", 50.0, scale=um / baseline),
+        ErrorCause("one view larger, at the side", "%", 0.1, 0.01 * side_px),
         ErrorCause(
             "sensor farther from the lenses",
             "um",
             20.0,
-            Effect(scale=um / distance, focus_dpt=(dpt_per_um,) * 2),
+            scale=um / distance,
+            focus_dpt=(um * dpt, um * dpt),
         ),
         ErrorCause(
-            "focus difference missed",
-            "um",
-            5.0,
-            Effect(focus_dpt=(0.5 * dpt_per_um, -0.5 * dpt_per_um)),
+            "focus difference missed", "um", 5.0, focus_dpt=(0.5 * um * dpt, -0.5 * um * dpt)
         ),
+        ErrorCause("sensor tilted, at the side", "degrees", 0.5, focus_dpt=tilt),
         ErrorCause(
-            "sensor tilted, at the side",
-            "degrees",
-            0.5,
-            Effect(focus_dpt=(side_m * degree / distance**2,) * 2),
+            "field curvature, at the side", "achromat", 1.0, focus_dpt=(curved,) * 2, has_sign=True
         ),
-        ErrorCause(
-            "field curvature, at the side",
-            "achromat",
-            1.0,
-            Effect(focus_dpt=(curvature,) * 2),
-            has_sign=True,
+        *(
+            ErrorCause(
+                f"warmth, {material}",
+                "K",
+                WARMTH_K,
+                offset_px=baseline * (per_k - _SILICON_PER_K) / pitch if is_one else 0.0,
+                scale=per_k * camera.sensors,
+                focus_dpt=(per_k / distance,) * 2,
+                is_later=True,
+            )
+            for material, per_k in EXPANSION_PER_K.items()
         ),
     ]
-    return found + [_warmth(camera, material) for material in EXPANSION_PER_K]
-
-
-def _warmth(camera: Camera, material: str) -> ErrorCause:
-    """Warmth of a camera whose plate and housing are of one material.
-
-    On one sensor, both views move apart with the lens plate, and the sensor hardly grows. Two
-    sensors move with their lenses. The sensor distance grows, and the focus moves.
-    """
-    optics, per_k = camera.optics, EXPANSION_PER_K[material]
-    apart_px = optics.baseline_m * (per_k - _SILICON_PER_K) / optics.pixel_pitch_m
-    return ErrorCause(
-        f"warmth, {material}",
-        "K",
-        WARMTH_K,
-        Effect(
-            offset_px=apart_px if camera.sensors == 1 else 0.0,
-            scale=per_k * camera.sensors,
-            focus_dpt=(per_k / optics.sensor_distance_m,) * 2,
-        ),
-        is_later=True,
-    )
 
 
 def _tolerance(cause: ErrorCause, prediction: Prediction, wish: ErrorLimit) -> Tolerance:
-    depth = prediction.depth_m
-    limit = wish.limit_m(depth)
+    from scipy.optimize import bisect  # here, to keep `import d3s` fast
 
-    def calibrated(amount: float) -> FloatArray:
-        return calibrated_error_m(prediction, cause, amount)
+    depth, amount = prediction.depth_m, cause.amount
 
-    def at_worst(errors: FloatArray, limits: FloatArray = limit) -> float:
-        return float(errors[int(np.argmax(errors / limits))])
+    def at_worst(errors: FloatArray, depth_m: FloatArray = depth) -> float:
+        return float(errors[int(np.argmax(errors / wish.limit_m(depth_m)))])
+
+    def excess(amount: float) -> float:
+        errors = calibrated_error_m(prediction, cause, amount)
+        return float(np.minimum(np.max(errors / wish.limit_m(depth)) - 1, 1))
 
     before = float("nan")
     if not cause.is_later:
         few = depth[np.unique(np.linspace(0, depth.size - 1, _DEPTHS).astype(int))]
         left_m = _CALIBRATED_PX * few**2 / _px_m(prediction.camera.optics)
-        off_m = error_before_m(prediction, cause, cause.amount, few)
-        before = at_worst(np.hypot(off_m, left_m), wish.limit_m(few))
+        before = at_worst(np.hypot(error_before_m(prediction, cause, amount, few), left_m), few)
+    loosest = amount if excess(0.0) <= 0 else 0.0
+    while loosest and loosest < _MOST_AMOUNTS * amount and excess(loosest) <= 0:
+        loosest *= 2
+    if loosest and excess(loosest) > 0:
+        loosest = bisect(excess, 0.0, loosest, xtol=1e-6 * amount)
     return Tolerance(
         cause=cause.name,
         unit=cause.unit,
-        amount=cause.amount,
+        amount=amount,
         before_m=before,
-        calibrated_m=at_worst(calibrated(cause.amount)),
-        checked_m=at_worst(_checked_error_m(prediction, cause, cause.amount)),
-        loosest=_loosest(lambda x: bool(np.all(calibrated(x) <= limit)), cause.amount),
+        calibrated_m=at_worst(calibrated_error_m(prediction, cause, amount)),
+        checked_m=at_worst(calibrated_error_m(prediction, cause, amount, is_checked=True)),
+        loosest=loosest,
     )
 
 
-def _loosest(is_met: Callable[[float], bool], start: float) -> float:
-    """Largest amount that meets a condition, at most a thousand times the start."""
-    if not is_met(0.0):
-        return 0.0
-    low, high = 0.0, start
-    while is_met(high):
-        low, high = high, 2 * high
-        if high > 1e3 * start:
-            return low
-    for _ in range(_ROUNDS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if is_met(middle) else (low, middle)
-    return low
-
-
 def calibrated_error_m(
-    prediction: Prediction, cause: ErrorCause, amount: float, *, left_px: float = _CALIBRATED_PX
+    prediction: Prediction,
+    cause: ErrorCause,
+    amount: float,
+    *,
+    left_px: float = _CALIBRATED_PX,
+    is_checked: bool = False,
 ) -> FloatArray:
     """Mean absolute error at each depth after a calibration, in metres.
 
-    What happens after the calibration counts in full. The calibration leaves `left_px` of
-    disparity.
+    What happens after the calibration counts in full, unless `d3s check` with a wall has seen it.
+    The calibration leaves `left_px` of disparity.
     """
-    shift_m = 0.0 * prediction.depth_m
-    if cause.is_later:
-        shift_m = _shift_m(prediction, cause.effects(amount))
-    return _known_error_m(prediction, cause.effects(amount), shift_m, left_px)
+    depth, optics, effects = prediction.depth_m, prediction.camera.optics, cause.effects(amount)
 
+    def shift_m(effects: list[ErrorCause]) -> FloatArray:
+        """Error by disparities that are off; the largest of the effects."""
+        seen = [_seen_m(depth, optics, one) for one in effects]
+        return np.asarray(np.max(np.abs(seen - depth), axis=0))
 
-def _checked_error_m(prediction: Prediction, cause: ErrorCause, amount: float) -> FloatArray:
-    """Mean absolute error at each depth after `d3s check` with a wall, in metres."""
-    if not cause.is_later:
-        return calibrated_error_m(prediction, cause, amount)
-    depth, effects = prediction.depth_m, cause.effects(amount)
-    # The wall stands at the farthest depth, where its distance tells most.
-    known_m = depth**2 / depth[-1] ** 2 * _RULER_M
-    scaled_m = _shift_m(prediction, [Effect(scale=one.scale) for one in effects])
-    shift_m = np.minimum(np.hypot(known_m, scaled_m), _shift_m(prediction, effects))
-    return _known_error_m(prediction, effects, shift_m, _CALIBRATED_PX)
-
-
-def _known_error_m(
-    prediction: Prediction, effects: list[Effect], shift_m: FloatArray, left_px: float
-) -> FloatArray:
-    """Error with a focus that has moved and is known, a shift, and what a calibration leaves."""
-    ratios = [blur_ratio(prediction, one.focus_dpt) for one in effects]
-    blurred_m = prediction.mae_m * np.max(ratios, axis=0)
-    left_m = left_px * prediction.depth_m**2 / _px_m(prediction.camera.optics)
-    return np.asarray(np.sqrt(blurred_m**2 + shift_m**2 + left_m**2))
+    shifted_m = shift_m(effects) if cause.is_later else 0.0
+    if cause.is_later and is_checked:
+        # The wall stands at the farthest depth, where its distance tells most.
+        known_m = depth**2 / depth[-1] ** 2 * _RULER_M
+        scaled_m = shift_m([one._replace(offset_px=0.0) for one in effects])
+        shifted_m = np.minimum(np.hypot(known_m, scaled_m), shifted_m)
+    blurred = [_errors_px(prediction, _refocused(optics, one.focus_dpt)) for one in effects]
+    blurred_m = prediction.mae_m * np.max(blurred, axis=0) / _errors_px(prediction, optics)
+    left_m = left_px * depth**2 / _px_m(optics)
+    return np.asarray(np.sqrt(blurred_m**2 + shifted_m**2 + left_m**2))
 
 
 def _px_m(optics: Optics) -> float:
@@ -295,15 +243,8 @@ def _px_m(optics: Optics) -> float:
     return optics.focal_length_px * optics.baseline_m
 
 
-def _shift_m(prediction: Prediction, effects: list[Effect]) -> FloatArray:
-    """Error at each depth by disparities that are off; the largest of the effects."""
-    depth, optics = prediction.depth_m, prediction.camera.optics
-    seen = [_seen_m(depth, optics, one) for one in effects]
-    return np.asarray(np.max(np.abs(seen - depth), axis=0))
-
-
 def _seen_m(
-    depth_m: ArrayLike, optics: Optics, effect: Effect, more_px: FloatArray | float = 0.0
+    depth_m: ArrayLike, optics: Optics, effect: ErrorCause, more_px: FloatArray | float = 0.0
 ) -> FloatArray:
     """Depth that disparities which are off stand for; infinite from infinity on."""
     infinity_px = optics.disparity_offset_px
@@ -319,38 +260,28 @@ def error_before_m(
 
     It is infinite where no depth is found.
     """
-    found = [
-        [_one_before_m(prediction, one, float(depth)) for depth in depths_m]
-        for one in cause.effects(amount)
-    ]
-    return np.asarray(np.max(found, axis=0))
-
-
-def _one_before_m(prediction: Prediction, effect: Effect, depth_m: float) -> float:
-    optics, model = prediction.camera.optics, error_model()
-    moved = _refocused(optics, effect.focus_dpt)
-    if abs(effect.rows_px) > _MOST_ROWS_PX or _is_beyond(moved, depth_m):
-        return float("inf")
-    plan = make_plan(optics, JointOptions(), (_SIDE_PX, _SIDE_PX))
-    windows = window_errors(
-        prediction.wall.picture(optics, depth_m, _SIDE_PX),
-        depth_m,
-        plan,
-        lenses=moved,
-        rows_px=effect.rows_px,
-    )
-    bias_m = _seen_m(depth_m, optics, effect, windows.misfit_px) - depth_m
-    by_noise = windows.means._replace(misfit_px=0.0)
-    sigma_px = float(model.sigma_px(by_noise, prediction.noise_sigma))
-    return float(np.mean(mean_absolute(bias_m, depth_m**2 / _px_m(optics) * sigma_px)))
-
-
-def mean_absolute(bias: FloatArray, sigma: float) -> FloatArray:
-    """Mean absolute value of Gaussian errors with a bias."""
     from scipy.special import erf  # here, to keep `import d3s` fast
 
-    share = np.abs(bias) / (np.sqrt(2) * sigma)
-    return np.asarray(sigma * MAE_PER_SIGMA * np.exp(-(share**2)) + np.abs(bias) * erf(share))
+    optics = prediction.camera.optics
+    plan = make_plan(optics, JointOptions(), (_SIDE_PX, _SIDE_PX))
+
+    def error_m(effect: ErrorCause, depth_m: float) -> float:
+        moved = _refocused(optics, effect.focus_dpt)
+        if abs(effect.rows_px) > _MOST_ROWS_PX or _is_beyond(moved, depth_m):
+            return float("inf")
+        picture = prediction.wall.picture(optics, depth_m, _SIDE_PX)
+        windows = window_errors(picture, depth_m, plan, lenses=moved, rows_px=effect.rows_px)
+        bias_m = _seen_m(depth_m, optics, effect, windows.misfit_px) - depth_m
+        by_noise = windows.means._replace(misfit_px=0.0)
+        sigma_px = error_model().sigma_px(by_noise, prediction.noise_sigma)
+        sigma_m = float(depth_m**2 / _px_m(optics) * sigma_px)
+        share = np.abs(bias_m) / sigma_m
+        by_both_m = sigma_m * MAE_PER_SIGMA * np.exp(-0.5 * share**2)
+        return float(np.mean(by_both_m + np.abs(bias_m) * erf(share / np.sqrt(2))))
+
+    effects = cause.effects(amount)
+    found = [[error_m(one, float(depth)) for depth in depths_m] for one in effects]
+    return np.asarray(np.max(found, axis=0))
 
 
 def _refocused(optics: Optics, change_dpt: tuple[float, float]) -> Optics:
@@ -361,26 +292,12 @@ def _refocused(optics: Optics, change_dpt: tuple[float, float]) -> Optics:
     )
 
 
-def blur_ratio(prediction: Prediction, change_dpt: tuple[float, float]) -> FloatArray:
-    """Error at each depth with the focus moved, over that as designed.
-
-    It is infinite where so much blur is beyond what the table knows, and little would be found.
-
-    `change_dpt` is that of the vergence in focus of the left and the right lens.
-    """
-    if change_dpt == (0.0, 0.0):
-        return np.ones_like(prediction.depth_m)
-    optics = prediction.camera.optics
-    designed = _errors_px(prediction, optics)
-    return np.asarray(_errors_px(prediction, _refocused(optics, change_dpt)) / designed)
-
-
 def _errors_px(
     prediction: Prediction, optics: Optics, noise_sigma: float | None = None
 ) -> FloatArray:
     """Errors of the disparity on natural texture; infinite beyond the table."""
     left, right = (optics.blur_radius_px(prediction.depth_m, lens) for lens in (0, 1))
-    contrast = prediction.wall.contrast / _CONTRAST if prediction.wall.is_natural else 1.0
+    contrast = prediction.wall.contrast / NATURAL_CONTRAST if prediction.wall.is_natural else 1.0
     cutoff = optical_cutoff(optics.lens(0), WAVELENGTH_M)
     errors = natural_table().at((left, right), cutoff, defocus_slope_px(optics), contrast)
     sigma = error_model().sigma_px(errors, noise_sigma or prediction.noise_sigma)

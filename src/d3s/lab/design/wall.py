@@ -23,6 +23,8 @@ from d3s.types import FloatArray
 
 NATURAL = "natural"
 """Name of the texture that is made from contrast and spectrum."""
+NATURAL_CONTRAST = 0.15
+"""Contrast of the natural texture of the table of errors: a moderate one."""
 
 _NATURAL_PX = 1024  # side of the natural texture of the twin
 _NATURAL_SEED = 2025
@@ -43,7 +45,7 @@ class Wall(Record):
         default=NATURAL, description="natural, a pattern of the twin, a photo or an image file"
     )
     contrast: float = Field(
-        default=0.15,
+        default=NATURAL_CONTRAST,
         gt=0,
         le=1,
         description="the standard deviation of the natural texture, of full scale",
