@@ -130,10 +130,10 @@ def test_e06_half_the_power_difference_halves_the_defocus_signal():
 def test_e07_disparity_error_of_the_papers_own_row():
     own = systems.COMPARED_SYSTEMS[-1]
     # 0.01 * 0.00384 * 0.0121 / (1.56² * 2e-6) = 0.09546
-    computed = systems.disparity_error_at_farthest_px(own, 0.01)
+    computed = systems.disparity_error_at_farthest_px(own)
     assert computed == pytest.approx(0.09546, abs=1e-5)
     assert str(own.printed_disparity_error_px) == "0.11"
-    disagreeing = [s for s in systems.COMPARED_SYSTEMS if not systems.printed_values_agree(s, 0.01)]
+    disagreeing = [s for s in systems.COMPARED_SYSTEMS if not systems.printed_values_agree(s)]
     assert disagreeing == [own]
 
 

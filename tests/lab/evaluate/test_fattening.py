@@ -51,10 +51,10 @@ def test_depths_of_the_object_are_counted_with_and_without_the_flag(scene, depth
     found = replace(found, flags=flags)
     beside = background_beside(scene, OPTICS)
     told = fattening_of(found, scene, beside)
-    assert (told.beside, told.beside_retained) == (20 * 50, 20 * 44)
-    assert (told.fattened, told.fattened_unflagged) == (20 * 10, 20 * 4)
-    assert told.beside_carried == 20 * 7
+    assert (told["beside"], told["beside_retained"]) == (20 * 50, 20 * 44)
+    assert (told["fattened"], told["fattened_unflagged"]) == (20 * 10, 20 * 4)
+    assert told["beside_carried"] == 20 * 7
     right_half = np.zeros(SHAPE, dtype=bool)
     right_half[:, 58:] = True
     part = fattening_of(found, scene, beside, right_half)
-    assert (part.beside, part.fattened) == (20 * 17, 20 * 2)
+    assert (part["beside"], part["fattened"]) == (20 * 17, 20 * 2)

@@ -12,7 +12,7 @@ import pytest
 import poison
 from d3s.batch import running
 from d3s.batch.running import results
-from d3s.errors import D3SError, OutputError
+from d3s.errors import D3SError
 from d3s.lab.evaluate import PlaneSweep, SceneSweep, evaluate_planes
 
 TINY = PlaneSweep(depths_m=(0.6, 0.9), patterns=("brick", "grass"), shape=(93, 220))
@@ -135,9 +135,3 @@ def test_a_task_that_dies_is_told_and_loses_no_finished_result(tmp_path):
     found = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
     assert set(found) <= {2.0}
     assert f"{len(found)} finished results are kept in {tmp_path}" in str(caught.value)
-
-
-def test_a_folder_that_cannot_be(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="is a file, and a folder is needed"):
-        evaluate_planes("bm", sweep=TINY, workers=1, folder=tmp_path / "file")

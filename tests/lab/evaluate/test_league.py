@@ -93,20 +93,12 @@ def test_a_range_ends_where_a_texture_is_given_up(played):
     assert (one.own["range_m"], one.full["range_m"]) == ((0.5, 0.5), (0.5, 1.0))
     assert (one.own["pairs_with_depth"], one.full["pairs_with_depth"]) == (1, 2)
     assert one.own["median_m"] == near["own_median_m"]
-    # Where nothing can be known, nothing is lost.
-    flat = {**lost, "textured": 0, "pair": "pale"}
-    one = made(played, near, far, flat).sections()[0].standings[0]
-    assert one.own["range_m"] == (0.5, 1.0)
 
 
 def test_planes_and_scenes_of_a_tiny_league(played):
     planes, beyond, scenes, weak = played.sections()
-    assert [one.name for one in (planes, beyond, scenes, weak)] == [
-        "planes",
-        "planes beyond 0.9 m",
-        "scenes",
-        "weak scenes",
-    ]
+    names = ["planes", "planes beyond 0.9 m", "scenes", "weak scenes"]
+    assert [one.name for one in (planes, beyond, scenes, weak)] == names
     assert (planes.pairs, beyond.pairs, scenes.pairs, weak.pairs) == (2, 1, 1, 1)
     bm, joint, sift = planes.standings
     assert joint.common["mae_m"] < bm.common["mae_m"]

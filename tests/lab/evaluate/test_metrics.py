@@ -68,9 +68,9 @@ def test_a_duel_is_on_common_pixels(depth_map, truth):
     one = depth_map([[1.01, 1.02, NAN, 1.0, 1.5]])
     other = depth_map([[1.04, 0.98, 1.0, NAN, 1.0]])
     fought = duel(one, other, truth([[1.0] * 5], judged=[[1, 1, 1, 1, 0]]))
-    assert fought.common == 2
-    assert fought.mae_m == pytest.approx(0.015, rel=1e-4)
-    assert fought.rival_mae_m == pytest.approx(0.03, rel=1e-4)
+    assert fought["common"] == 2
+    assert fought["mae_m"] == pytest.approx(0.015, rel=1e-4)
+    assert fought["rival_mae_m"] == pytest.approx(0.03, rel=1e-4)
 
 
 def test_the_worst_is_who_gave_up_where_there_was_depth():

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from d3s.errors import InputError
-from d3s.lab.evaluate.quality import (
-    central_region,
-    plane_quality,
-    temporal_noise,
-)
+from d3s.lab.evaluate.quality import central_region, plane_quality, temporal_noise
 from d3s.rig import Rig
 
 NAN = np.nan

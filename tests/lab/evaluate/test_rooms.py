@@ -18,10 +18,7 @@ def twin_pair(room, rig, folder, progress=None):
     """Square before a wall, in place of a room."""
     mask = np.zeros(room.shape)
     mask[30:80, 100:150] = 1
-    layers = (
-        Layer(depth_m=0.8, texture="bark", mask=mask),
-        Layer(depth_m=1.2, texture="gravel"),
-    )
+    layers = (Layer(depth_m=0.8, texture="bark", mask=mask), Layer(depth_m=1.2, texture="gravel"))
     if progress is not None:
         progress(100, 100)
     return simulate(Layered(layers=layers), rig, shape=room.shape)

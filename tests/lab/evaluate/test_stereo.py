@@ -9,15 +9,8 @@ import pytest
 from d3s.errors import InputError
 from d3s.lab.evaluate import evaluate_stereo
 from d3s.lab.evaluate.contender import Contender
-from d3s.lab.evaluate.stereo.evaluation import (
-    checked_lights,
-    stereo_jobs,
-)
-from d3s.lab.evaluate.stereo.measures import (
-    DisparityResult,
-    matches_of,
-    stereo_score,
-)
+from d3s.lab.evaluate.stereo.evaluation import checked_lights, stereo_jobs
+from d3s.lab.evaluate.stereo.measures import DisparityResult, matches_of, stereo_score
 from d3s.lab.evaluate.stereo.scene import DEFAULT_DISPARITIES, LightChange, find_scenes, read_scene
 from d3s.rig import Rig
 from stereo_sets import (
@@ -94,8 +87,6 @@ def test_nothing_found_says_what_was_looked_for(tmp_path):
         find_scenes(tmp_path)
     for words in ("no scene", "Stairs has no truth", "disp0GT.pfm", "image_2", "calib.txt"):
         assert words in str(caught.value)
-    with pytest.raises(InputError, match="is no folder"):
-        find_scenes(tmp_path / "nowhere")
 
 
 def test_files_of_another_size_are_refused(tmp_path):
@@ -135,10 +126,8 @@ def test_lights_by_hand():
         "gain=3": [255, 255, 255],
     }
     assert LightChange().apply(view) is view
-    assert [one.name for one in checked_lights(("gain=0.6", "gain=0.6"))] == [
-        "as stored",
-        "gain=0.6",
-    ]
+    lights = checked_lights(("gain=0.6", "gain=0.6"))
+    assert [one.name for one in lights] == ["as stored", "gain=0.6"]
 
 
 @pytest.mark.parametrize("text", ["gain", "gain=0", "gain=x", "shade=0.3", "ramp=1", "gamma=nan"])
@@ -166,16 +155,18 @@ def test_figures_by_hand():
     full = result([20 + e for e in errors] + [np.nan] * 2, trust=[9, 8, 7, 6, 5, 4, 3, 2, 0, 0])
     own = result([20 + e for e in errors[:5]] + [np.nan] * 5, trust=[9, 8, 7, 6, 5, 4, 3, 2, 0, 0])
     found = stereo_score(own, full, truth, where)
-    assert (found.pixels, found.retained, found.density) == (10, 5, 0.5)
-    assert found.median_px == pytest.approx(0.6)
-    assert found.mae_px == pytest.approx((0.1 + 0.3 + 0.6 + 1.5 + 5.0) / 5)  # 9 counts as 5
-    assert (found.bad_05, found.bad_1, found.bad_2) == pytest.approx((0.6, 0.4, 0.2))
-    assert (found.coverage_1, found.coverage_2, found.coverage_3) == pytest.approx((0.4, 0.6, 0.6))
-    assert found.confidence_gain == pytest.approx(1.0)  # in the order of the errors
-    assert math.isnan(found.sigma_gain)  # a constant sigma orders nothing
-    assert (found.found, found.found_bad_1) == pytest.approx((0.8, 3 / 8))
-    assert (found.at_50, found.at_70, found.at_80) == pytest.approx((2 / 5, 2 / 7, 3 / 8))
-    assert math.isnan(found.sigma_at_50)
+    assert (found["pixels"], found["retained"], found["density"]) == (10, 5, 0.5)
+    assert found["median_px"] == pytest.approx(0.6)
+    assert found["mae_px"] == pytest.approx((0.1 + 0.3 + 0.6 + 1.5 + 5.0) / 5)  # 9 counts as 5
+    assert (found["bad_05"], found["bad_1"], found["bad_2"]) == pytest.approx((0.6, 0.4, 0.2))
+    assert (found["coverage_1"], found["coverage_2"], found["coverage_3"]) == pytest.approx(
+        (0.4, 0.6, 0.6)
+    )
+    assert found["confidence_gain"] == pytest.approx(1.0)  # in the order of the errors
+    assert math.isnan(found["sigma_gain"])  # a constant sigma orders nothing
+    assert (found["found"], found["found_bad_1"]) == pytest.approx((0.8, 3 / 8))
+    assert (found["at_50"], found["at_70"], found["at_80"]) == pytest.approx((2 / 5, 2 / 7, 3 / 8))
+    assert math.isnan(found["sigma_at_50"])
 
 
 def test_sigma_of_disparity_by_hand(depth_map):
@@ -185,9 +176,6 @@ def test_sigma_of_disparity_by_hand(depth_map):
     assert found.disparity_px[0, 0] == pytest.approx(30.0)
     assert found.sigma_px[0, 0] == pytest.approx(0.25)
     assert found.valid.tolist() == [[True, False]]
-
-
-# Methods ------------------------------------------------------------------------------------------
 
 
 # A run --------------------------------------------------------------------------------------------

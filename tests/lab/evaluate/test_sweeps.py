@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from d3s.files import write_image
 from d3s.lab.evaluate import (
     REPORT_PATTERNS,
     TUNING_PATTERNS,
-    Contender,
     PlaneSweep,
     SceneSweep,
     evaluate_planes,
@@ -85,18 +83,6 @@ def test_planes_have_a_row_for_each_texture_depth_and_method(planes):
     assert (there["mae_m"], there["rival_mae_m"]) == (back["rival_mae_m"], back["mae_m"])
 
 
-def test_the_same_sweep_gives_the_same_figures(planes):
-    again = evaluate_planes("bm", sweep=TINY, workers=1)
-    before = timeless(planes.rows.where(method="bm"))
-    assert timeless(again.rows) == before
-    other = evaluate_planes("bm", sweep=TINY.replace(seed=1), workers=1)
-    assert timeless(other.rows) != before
-
-
-def timeless(rows):
-    return [{**row, "time_s": 0.0} for row in rows]
-
-
 def test_summary_of_planes_by_hand(planes):
     errors = {("brick", 0.6): 0.002, ("grass", 0.6): 0.004}
     errors |= {("brick", 0.9): 0.003, ("grass", 0.9): 0.011}
@@ -110,7 +96,8 @@ def test_summary_of_planes_by_hand(planes):
         }
         for row in planes.rows
     )
-    duels = changed(planes.duels, common=10, mae_m=0.1, rival_mae_m=0.4)
+    cells = {"common": 10, "mae_m": 0.1, "rival_mae_m": 0.4}
+    duels = SweepTable({**row, **cells} for row in planes.duels)
     sgbm, bm = replace(planes, rows=rows, duels=duels).summary()
     near, far = sgbm["depths"]
     assert near["mae_m"] == pytest.approx(0.003)
@@ -125,27 +112,6 @@ def test_summary_of_planes_by_hand(planes):
     assert [one["ratio_own"] for one in sgbm["rivals"]] == pytest.approx([0.5, 0.5])
     assert [one["ratio_common"] for one in sgbm["rivals"]] == pytest.approx([0.25, 0.25])
     assert [one["common"] for one in bm["rivals"]] == [20, 20]
-
-
-def changed(table, where=lambda row: True, **cells):
-    """A table with other cells, in some of its rows."""
-    return SweepTable({**row, **cells} if where(row) else row for row in table)
-
-
-def is_grass(row):
-    return row["texture"] == "grass"
-
-
-EMPTY = {"retained": 0, "mae_m": math.nan, "textured_retained": 0}
-
-
-def test_a_texture_that_was_given_up_ends_the_range(planes):
-    lost = replace(planes, rows=changed(planes.rows, is_grass, **EMPTY))
-    assert lost.summary()[0]["range_m"] is None
-    assert lost.summary()[0]["depths"][0]["worst_mae_m"] == math.inf
-    # But one in which nothing can be known says nothing.
-    flat = changed(lost.rows, is_grass, textured=0)
-    assert replace(planes, rows=flat).summary()[0]["depths"][0]["worst_texture"] == "brick"
 
 
 def test_scenes_by_region(scenes):
@@ -177,31 +143,6 @@ def test_weak_scenes_have_flat_pixels_and_fattening():
     assert 0 < line["fattened_unflagged"] == line["fattened"] < line["beside_retained"] < 1
     assert line["beside_carried"] == 0
     assert 0 < line["coverage"] < line["coverage_3"] < 1
-
-
-def test_a_scene_that_was_given_up_is_the_worst(scenes):
-    def without(**cells):
-        rows = changed(scenes.rows, lambda row: row["scene"] == 0, **EMPTY, **cells)
-        return replace(scenes, rows=rows).summary()[0]
-
-    given_up = without()
-    assert (given_up["worst_mae_m"], given_up["worst_scene"]) == (math.inf, 0)
-    assert (given_up["scenes_with_depth"], given_up["scenes"]) == (1, 2)
-    left = scenes.rows.where(scene=1, region="all")[0]
-    assert given_up["mean_mae_m"] == left["mae_m"]
-    # But one in which nothing can be known says nothing.
-    flat = without(textured=0)
-    assert (flat["worst_mae_m"], flat["worst_scene"]) == (left["mae_m"], 1)
-
-
-def test_a_contender_from_words():
-    one = Contender.parse("sgbm:block_size_px=7:mode=hh:depth_range_m=[0.3,2]")
-    assert one.method == "sgbm"
-    assert one.name == "sgbm:block_size_px=7:mode=hh:depth_range_m=[0.3,2]"
-    options = one.checked_options()
-    assert (options.block_size_px, options.mode) == (7, "hh")
-    assert options.depth_range_m == (0.3, 2)
-    assert Contender(method="bm").name == "bm"
 
 
 @pytest.mark.parametrize(

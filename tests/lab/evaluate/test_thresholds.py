@@ -10,17 +10,9 @@ from d3s.lab.evaluate.table import SweepTable, summarise
 
 
 def row(depth_m, threshold, retained, mae_m, texture="brick", density=0.5):
-    return {
-        "texture": texture,
-        "depth_m": depth_m,
-        "method": "a",
-        "pixels": 100,
-        "threshold": threshold,
-        "retained": retained,
-        "density": density,
-        "mae_m": mae_m,
-        "median_m": mae_m / 2,
-    }
+    values = {"method": "a", "threshold": threshold, "texture": texture, "depth_m": depth_m}
+    figures = {"density": density, "mae_m": mae_m, "median_m": mae_m / 2}
+    return {**values, "pixels": 100, "retained": retained, **figures}
 
 
 def summary(rows):

@@ -1,24 +1,16 @@
 """The tuned twin: it carries what was tuned, and works with it on another texture."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 
 import d3s
 from d3s.lab.evaluate.cameras import tuned_rig, tuned_twin
 from d3s.lab.reproduce.protocol import TUNED
-
-TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
-
-
-@cache
-def twin():
-    return tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
+from made_results import tiny_twin
 
 
 def test_tuned_on_one_texture_it_is_right_on_another():
-    rig = twin().rig
+    rig = tiny_twin().rig
     pair = d3s.simulate(
         d3s.Plane(depth_m=1.0, texture="gravel"), rig, noise=0.01, seed=5, shape=(140, 260)
     )

@@ -6,27 +6,12 @@ import pytest
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS, SweepTable
 from d3s.lab.evaluate.cameras import BOARD
 from d3s.lab.reproduce import fig5_accuracy
-from d3s.lab.reproduce.fig1b_working_range import measured_ranges
 from d3s.lab.reproduce.fig5_accuracy import THRESHOLDS, lines_of, make_accuracy, sweeps
 from d3s.lab.reproduce.item import Comparison, Context
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, WHOLE
+from made_results import row, table
 
 DEPTHS_M = (0.25, 0.29, 0.6, 1.1, 1.6, 1.64, 1.97)
-
-
-def row(method="joint", depth_m=1.0, mae_m=0.005, **changes):
-    values = {
-        "method": method,
-        "threshold": None,
-        "texture": "brick",
-        "depth_m": depth_m,
-        "pixels": 100,
-        "retained": 50,
-        "mae_m": mae_m,
-        "median_m": mae_m,
-        "density": 0.5,
-    }
-    return values | changes
 
 
 def line_of(*rows):
@@ -68,11 +53,6 @@ def make(monkeypatch, tmp_path):
     return made
 
 
-def table(result, name):
-    (found,) = [one for one in result.tables if one.name == name]
-    return list(found.rows)
-
-
 @pytest.mark.parametrize("quick", [False, True])
 def test_nothing_is_tuned_on_what_is_reported(quick, tmp_path):
     for sweep in sweeps(Context(folder=tmp_path, quick=quick)):
@@ -104,19 +84,8 @@ def test_a_depth_without_any_pixel_ends_a_range():
     assert np.isnan(line.over((3.0, 4.0))).all()
 
 
-def test_a_texture_that_holds_nothing_is_no_failure():
-    flat = row(texture="bark", mae_m=float("nan"), retained=0, density=float("nan"))
-    missed = flat | {"density": 0.0}
-    assert line_of(row(), flat).strict_range_m == (1.0, 1.0)
-    assert line_of(row(), missed).strict_range_m is None
-
-
-def test_working_ranges_are_found_by_the_teaser(make):
+def test_tables_of_ranges(make):
     result = make(joint=1.97, sift=0.29)
-    tables = {one.name: one.rows for one in result.tables}
-    ranges = {method: ends for method, *ends in measured_ranges(tables)}
-    assert ranges["joint"] == [0.25, 1.97]
-    assert ranges[TUNED.name] == [0.25, 1.64]
     order = [row["method"] for row in table(result, "working_ranges")]
     assert (order[0], order[-1]) == ("joint", "sift")  # the longest first
     assert len(table(result, "threshold_ranges")) == len(THRESHOLDS)

@@ -9,6 +9,7 @@ from d3s.lab.reproduce.fig5_typical import ITEM, make_typical
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, TUNED
 from d3s.lab.reproduce.run import find_items, reproduce
+from made_results import row
 
 DEPTHS_M = (0.25, 0.6, 1.1, 1.63, 1.97)
 
@@ -17,19 +18,9 @@ def rows_of(errors_m):
     """Rows of planes with the error of each method at all depths; the consensus has 5 mm."""
     every = {TUNED.name: 0.005} | {one.name: errors_m.get(one.name, 0.02) for one in OTHERS}
     return SweepTable(
-        {
-            "method": name,
-            "threshold": ACCURACY_THRESHOLD if name == TUNED.name else None,
-            "texture": "brick",
-            "depth_m": depth_m,
-            "pixels": 100,
-            "retained": 50,
-            "mae_m": error_m,
-            "median_m": error_m,
-            "density": 0.5,
-        }
+        row(name, z, error_m, threshold=ACCURACY_THRESHOLD if name == TUNED.name else None)
         for name, error_m in every.items()
-        for depth_m in DEPTHS_M
+        for z in DEPTHS_M
     )
 
 

@@ -4,31 +4,23 @@ import numpy as np
 import pytest
 
 from d3s.lab.evaluate import Contender, SceneSweep
-from d3s.lab.evaluate.cameras import tuned_twin
 from d3s.lab.reproduce import fig_s5_synthetic_scenes
 from d3s.lab.reproduce.fig_s5_synthetic_scenes import make_synthetic
 from d3s.lab.reproduce.item import Context
 from d3s.lab.reproduce.protocol import PRINTED, TUNED
-
-TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
+from made_results import table, tiny_twin
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        twin = tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
-        patch.setattr(fig_s5_synthetic_scenes, "twin_for", lambda context: twin)
+        patch.setattr(fig_s5_synthetic_scenes, "twin_for", lambda context: tiny_twin())
         patch.setattr(
             fig_s5_synthetic_scenes, "OTHERS", (Contender(method="joint"), Contender(method="bm"))
         )
         tiny = SceneSweep(count=2, shape=(140, 200), nearest_m=0.7, patterns=("gravel", "brick"))
         patch.setattr(fig_s5_synthetic_scenes, "scene_sweep", lambda context: tiny)
         return make_synthetic(Context(folder=tmp_path_factory.mktemp("work"), workers=1))
-
-
-def table(result, name):
-    (found,) = [one for one in result.tables if one.name == name]
-    return list(found.rows)
 
 
 def test_every_method_on_every_scene(result):

@@ -1,40 +1,23 @@
 """What each item of theory says, at small sizes: by hand, or against what the paper prints."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 
-from d3s.lab.evaluate.cameras import tuned_twin
 from d3s.lab.reproduce.fig1b_working_range import make_teaser, measured_ranges, teaser_of
-from d3s.lab.reproduce.fig3b_consensus import (
-    consensus_plane_of,
-    search_windows,
-)
+from d3s.lab.reproduce.fig3b_consensus import consensus_plane_of, search_windows
 from d3s.lab.reproduce.fig6_systems import make_systems
 from d3s.lab.reproduce.fig_s3_tuning import ab_fit_of, baselines_of
 from d3s.lab.reproduce.fig_s6_psf import DEPTHS_M, make_psf, spot
-from d3s.lab.reproduce.item import Context
-from d3s.lab.reproduce.run import ITEMS, find_items
+from d3s.lab.reproduce.item import Context, plain
+from d3s.lab.reproduce.run import ITEMS
 from d3s.lab.reproduce.tab_s1_cases import CASES, make_cases
 from d3s.rig import Rig
-
-TINY_DEPTHS_M = (0.35, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6)
-
-
-@cache
-def tiny_twin():
-    return tuned_twin(depths_m=TINY_DEPTHS_M, shape=(210, 420))
+from made_results import table, tiny_twin
 
 
 @pytest.fixture
 def context(tmp_path):
     return Context(folder=tmp_path, quick=True)
-
-
-def table(result, name):
-    (found,) = [one for one in result.tables if one.name == name]
-    return list(found.rows)
 
 
 def drawn(result):
@@ -53,8 +36,8 @@ def test_registered_items_can_be_told_apart():
     for item in ITEMS:
         assert set(item.uses) <= known
         assert item.what.endswith(".")
-    assert find_items(["FIG3b"])[0].name == "consensus_plane"
-    assert find_items(["tables2"])[0].name == find_items(["systems"])[0].name == "systems"
+        assert item.name == item.name.lower()
+        assert all(place == plain(place) for place in item.places)
 
 
 def test_only_the_papers_own_row_does_not_follow(context):
@@ -72,6 +55,8 @@ def test_only_the_papers_own_row_does_not_follow(context):
     assert (others.agrees, its_own.agrees, baselines.agrees) == (True, False, True)
     assert others.ours.startswith("6 of 6")
     assert (its_own.paper, its_own.ours) == ("0.11 px", "0.0955 px")
+    # With the printed error it would be sqrt(23.232 / 100 / 0.11) = sqrt(2.1120).
+    assert own["farthest_m_computed"] == pytest.approx(1.4533, abs=1e-4)
 
 
 def test_spots_hold_all_light_and_are_as_wide_as_the_blur(context):

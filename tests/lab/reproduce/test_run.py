@@ -1,7 +1,6 @@
 """Items made, kept, made again and put on the page; with items that cost nothing."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from matplotlib.figure import Figure
@@ -165,7 +164,3 @@ def test_wrong_use(tmp_path, calls):
     with pytest.raises(InputError, match="workers=0 must be a whole number"):
         reproduce((), tmp_path / "x", items=items, workers=0)
     assert not (tmp_path / "x").exists()
-    with pytest.raises(InputError, match="lower case"):
-        an_item("../x", calls)
-    with pytest.raises(InputError, match=r"'Fig\. 5', which must be 'fig5'"):
-        replace(items[0], places=("Fig. 5",))

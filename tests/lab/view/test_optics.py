@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from d3s.errors import InputError, OutputError
+from d3s.errors import InputError
 from d3s.estimate.plot.save import save_figure
 from d3s.lab.design.limits import Conditions, depth_limits
 from d3s.lab.view.optics import plot_optics
@@ -49,14 +49,3 @@ def test_suffix_chooses_the_format(tmp_path):
     for name in ("plot", "plot.docx"):
         with pytest.raises(InputError, match=r"must end in \.png, \.pdf, \.svg"):
             save_figure(figure, tmp_path / name)
-
-
-def test_existing_file_is_not_replaced_without_overwrite(tmp_path):
-    figure = Figure((1, 1))
-    path = tmp_path / "optics.png"
-    path.write_bytes(b"the user's own")
-    with pytest.raises(OutputError, match="exists and holds something else"):
-        save_figure(figure, path)
-    assert path.read_bytes() == b"the user's own"
-    save_figure(figure, path, overwrite=True)
-    assert path.read_bytes().startswith(b"\x89PNG")

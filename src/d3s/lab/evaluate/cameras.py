@@ -21,7 +21,6 @@ from d3s.errors import InputError, SceneError
 from d3s.estimate import ConsensusOptions
 from d3s.lab.twin.blur import Psf
 from d3s.lab.twin.geometry import Mount
-from d3s.lab.twin.lens_errors import LensErrors
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawFrame, RawLayout, simulate_raw
 from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, LayeredScene, Plane, Scene
@@ -169,11 +168,6 @@ def typical_rig() -> Rig:
     return Rig.load(TYPICAL_RIG)
 
 
-def lenses() -> tuple[LensErrors, LensErrors]:
-    """Return the left and the right lens of the typical camera."""
-    return typical_lenses(LENS_SEED)
-
-
 def raw_frame(
     scene: LayeredScene,
     *,
@@ -191,7 +185,7 @@ def raw_frame(
         psf=psf,
         layout=layout,
         mounts=MOUNTS,
-        lenses=lenses(),
+        lenses=typical_lenses(LENS_SEED),
     )
 
 

@@ -72,19 +72,8 @@ class Contender:
         options = self.checked_options().model_dump(mode="json")
         return {"name": self.name, "method": self.method, "options": options}
 
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Self:
-        """Return the contender that `as_table` was made from."""
-        return cls(method=table["method"], options=table["options"], label=table["name"])
-
     def estimate(self, left: Image, right: Image, rig: Rig) -> DepthMap:
-        """Estimate the depth of a pair.
-
-        Parameters
-        ----------
-        left, right, rig
-            Views, (rows, cols), and the camera.
-        """
+        """Estimate the depth of a pair."""
         return estimate_quietly(left, right, rig, method=self.method, options=self.options)
 
 

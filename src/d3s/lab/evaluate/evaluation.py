@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from d3s.atomic import make_folder, write_text
 from d3s.batch.running import Workers, results
@@ -27,6 +27,14 @@ Job = Mapping[str, Any]
 """Everything that decides the rows of a pair beside the code, as JSON can hold it."""
 Measure = Callable[..., Rows]
 """Rows of one pair, from its `Trial`, the contenders, and further settings by name."""
+
+
+class Run(TypedDict, total=False):
+    """How an evaluation runs: its figures are the same everywhere."""
+
+    workers: Workers  # number of processes, one for each core if left out; or a Dask scheduler
+    folder: str | os.PathLike[str] | None  # of finished pairs, so that the same call resumes
+    progress: Progress | None  # called with the number of finished pairs, and of all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +77,9 @@ def run_evaluation(
     sweep: Sweep | None = None,
     rig: Rig | None = None,
     settings: Mapping[str, Any] | None = None,
-    workers: Workers = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
     work: Callable[[Job], Rows] | None = None,
     written: Sequence[str] = (),
+    **run: Unpack[Run],
 ) -> SweepResults:
     """Evaluate every method on every pair of a sweep, all on the same images.
 
@@ -89,10 +95,8 @@ def run_evaluation(
     answers = results(
         work or partial(measure_pair, evaluation.measure, type(sweep)),
         pair_jobs(evaluation.name, sweep, rig, contenders, settings or {}),
-        workers=workers,
-        folder=folder,
-        progress=progress,
         written=written,
+        **run,
     )
     return SweepResults(
         evaluation=evaluation,
@@ -106,11 +110,7 @@ def run_evaluation(
 
 
 def pair_jobs(
-    name: str,
-    sweep: Sweep,
-    rig: Rig,
-    contenders: Sequence[Contender],
-    settings: Mapping[str, Any],
+    name: str, sweep: Sweep, rig: Rig, contenders: Sequence[Contender], settings: Mapping[str, Any]
 ) -> list[Job]:
     """Return a job for each pair of a sweep; `name` is in the digest of a kept result."""
     common = {
@@ -131,7 +131,10 @@ def measure_pair(measure: Measure, sweep: type[Sweep], job: Job) -> Rows:
 
 def contenders_of(job: Job) -> tuple[Contender, ...]:
     """Return the contenders of a job."""
-    return tuple(Contender.from_table(table) for table in job["methods"])
+    return tuple(
+        Contender(method=one["method"], options=one["options"], label=one["name"])
+        for one in job["methods"]
+    )
 
 
 def join_rows(answers: Sequence[Rows], table: str) -> SweepTable:
@@ -161,9 +164,7 @@ def write_results(
         "duels": csv_text(results.duels),
         "summary": json.dumps(document, indent=1) + "\n",
     }
-    files = result_files(results.evaluation, folder)
-    write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
-    return files
+    return write_texts(result_files(results.evaluation, folder), texts, overwrite=overwrite)
 
 
 def sweep_parameters(sweep: Sweep, rig: Rig, contenders: Sequence[Contender]) -> dict[str, Any]:
@@ -186,13 +187,28 @@ def common_parameters(rig: Rig) -> dict[str, Any]:
     }
 
 
-def write_texts(texts: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write several files, or none of them if one exists and `overwrite` is not set."""
+def write_texts(
+    files: Mapping[str, Path], texts: Mapping[str, str], *, overwrite: bool
+) -> dict[str, Path]:
+    """Write those of the files that have a text, or none if one exists and may not be replaced."""
+    written = {what: path for what, path in files.items() if what in texts}
     if not overwrite:
-        check_absent(*texts)
-    for path, text in texts.items():
+        check_absent(*written.values())
+    for what, path in written.items():
         make_folder(path.parent)
-        write_text(path, text, overwrite=overwrite)
+        write_text(path, texts[what], overwrite=overwrite)
+    return written
+
+
+def consecutive(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
+    """Progress callbacks of consecutive works, with their sizes, that report to one callback."""
+    if progress is None:
+        return [None] * len(sizes)
+
+    def after(begun: int) -> Progress:
+        return lambda done, _: progress(begun + done, sum(sizes))
+
+    return [after(sum(sizes[:number])) for number in range(len(sizes))]
 
 
 def check_absent(*paths: Path) -> None:

@@ -19,7 +19,7 @@ method that keeps a tenth of the pixels is dense.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -129,14 +129,12 @@ class Program:
             lens="typical",
         )
         scenes = SceneSweep(count=3, shape=(400, 500), lens="typical")
-        sides = {"shape": (130, 1500), "beyond_px": SIDES_FROM_PX}
+        sides = planes.replace(patterns=("brick",), shape=(130, 1500), beyond_px=SIDES_FROM_PX)
         if quick:
             planes = planes.replace(depths_m=(0.5, 1.0, 1.5, 2.0), patterns=("brick", "grass"))
             scenes = scenes.replace(count=2, shape=(300, 400))
-            more = planes.replace(depths_m=(0.5, 1.5), patterns=("brick",), **sides)
-        else:
-            more = planes.replace(patterns=("brick",), **sides)
-        return cls(planes=planes, scenes=scenes, more={SIDES: more})
+            sides = sides.replace(depths_m=(0.5, 1.5))
+        return cls(planes=planes, scenes=scenes, more={SIDES: sides})
 
     @property
     def lens(self) -> Lens:
@@ -200,7 +198,7 @@ class League:
     a plane, the seed of a scene), `depth_m` (NaN for a scene), `method`, `megapixels`, `time_s`,
     `pixels` (judged), `textured`, the errors `full_retained`, `full_mae_m`, `full_median_m` and
     likewise `own_...`; with the own filter also `bad_2cm`, `coverage`, `coverage_3` and the columns
-    of `Fattening`; and `steps`, the errors of the most trusted pixels: see `step_errors`.
+    of `fattening_of`; and `steps`, the errors of the most trusted pixels: see `step_errors`.
     """
 
     program: Program
@@ -249,11 +247,6 @@ def compare(
         frames of `d3s.lab.evaluate.cameras`.
     workers, folder, progress
         As for `evaluate_planes`.
-
-    Raises
-    ------
-    InputError, OptionsError
-        When a method or an option is unknown or wrong, before anything is rendered.
     """
     contenders = as_contenders(names or tuple(methods()))
     program = program or Program.full()
@@ -310,7 +303,7 @@ def _measure_pair(trial: Trial, contenders: Sequence[Contender], group: str) -> 
                 **_error_columns("full_", _retained_errors_m(full.depth_map, trial.truth)),
                 **_error_columns("own_", _retained_errors_m(own.depth_map, trial.truth)),
                 **_trust_columns(own.depth_map, trial.truth),
-                **asdict(fattening_of(own.depth_map, trial.truth, beside)),
+                **fattening_of(own.depth_map, trial.truth, beside),
                 "steps": step_errors(contender, own.depth_map, full.depth_map, trial.truth),
             }
         )
@@ -344,19 +337,8 @@ def step_errors(
 
     Pixels that the method's own filter keeps come before all others.
 
-    Parameters
-    ----------
-    contender
-        Says whether pixels are ranked by confidence or by sigma.
-    own, full
-        Depth maps with the method's own filter, and with its filters off.
-    truth
-        Truth of the pair.
-
-    Returns
-    -------
-    `retained`, `mae_m` and `median_m` of the pixels up to each step, and `trust` of the last of
-    them, which is comparable between pairs.
+    Returns `retained`, `mae_m` and `median_m` of the pixels up to each step, and `trust` of the
+    last of them, which is comparable between pairs.
     """
     kept = truth.judged & (own.valid | full.valid)
     passes = own.valid[kept]

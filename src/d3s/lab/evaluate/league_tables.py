@@ -37,13 +37,8 @@ class Column:
 def league_files(folder: str | os.PathLike[str], lens: Lens = "perfect") -> dict[str, Path]:
     """Paths of the files of a league: standings, pairs, everything as JSON, and the chart."""
     name = "league" if lens == "perfect" else f"league_{lens}"
-    names = {
-        "standings": f"{name}.csv",
-        "pairs": f"{name}_pairs.csv",
-        "all of it": f"{name}.json",
-        "chart": f"{name}.png",
-    }
-    return {what: Path(folder, name) for what, name in names.items()}
+    ends = {"standings": ".csv", "pairs": "_pairs.csv", "all of it": ".json", "chart": ".png"}
+    return {what: Path(folder, name + end) for what, end in ends.items()}
 
 
 def write_league(
@@ -55,10 +50,7 @@ def write_league(
         "pairs": csv_text([{name: row[name] for name in _PAIR_COLUMNS} for row in league.rows]),
         "all of it": json.dumps(league_document(league), indent=1) + "\n",
     }
-    paths = league_files(folder, league.program.lens)
-    files = {what: path for what, path in paths.items() if what in texts}
-    write_texts({path: texts[what] for what, path in files.items()}, overwrite=overwrite)
-    return files
+    return write_texts(league_files(folder, league.program.lens), texts, overwrite=overwrite)
 
 
 def league_document(league: League) -> dict[str, Any]:
@@ -168,11 +160,7 @@ def _figure_columns(
     group: str, part: Callable[[Standing], Row | None]
 ) -> tuple[Column, Column, Column]:
     def of(field: str) -> Callable[[Standing], float]:
-        def value(one: Standing) -> float:
-            figures = part(one)
-            return float("nan") if figures is None else float(figures[field])
-
-        return value
+        return lambda one: float((part(one) or {field: "nan"})[field])
 
     mae, median, density = of("mae_m"), of("median_m"), of("density")
     return (

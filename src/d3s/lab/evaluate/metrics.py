@@ -3,15 +3,13 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.errors import InputError
 from d3s.estimate import DepthMap, Flag
 from d3s.lab.evaluate.truth import JUMP_PX, Truth
-from d3s.record import short_repr
 from d3s.rig import Optics
 from d3s.types import FloatArray, Mask
 
@@ -47,15 +45,6 @@ class Score:
     def retained_share(self) -> float:
         """Share of the judged pixels, textured or not, that have a depth."""
         return ratio(self.retained, self.pixels)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Duel:
-    """Errors of two depth maps on the pixels that both retained."""
-
-    common: int  # number of these pixels
-    mae_m: float
-    rival_mae_m: float
 
 
 def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Score:
@@ -95,13 +84,13 @@ def score(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> Scor
     )
 
 
-def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> Duel:
-    """Compare two depth maps with the truth on the judged pixels that both retained."""
+def duel(depth_map: DepthMap, rival: DepthMap, truth: Truth) -> dict[str, Any]:
+    """Errors of two depth maps on the judged pixels that both retained, and how many these are."""
     common = truth.judged & depth_map.valid & rival.valid
     own, other = (
         mean_or_nan(np.abs(depth_errors_m(one, truth, common))) for one in (depth_map, rival)
     )
-    return Duel(common=count_pixels(common), mae_m=own, rival_mae_m=other)
+    return {"common": count_pixels(common), "mae_m": own, "rival_mae_m": other}
 
 
 def depth_errors_m(depth_map: DepthMap, truth: Truth, where: Mask) -> FloatArray:
@@ -158,19 +147,6 @@ def median_or_nan(values: FloatArray) -> float:
 Key = Literal["confidence", "sigma_m"]
 """Quantity by which pixels are ranked: the highest confidence first, or the lowest sigma."""
 
-DECILES = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtThreshold:
-    """Errors of the pixels that pass one threshold of confidence or sigma."""
-
-    threshold: float
-    retained: int  # number of judged pixels that pass
-    density: float  # retained textured pixels over textured ones, as in `Score`
-    mae_m: float
-    median_m: float
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
@@ -182,72 +158,51 @@ class Ranking:
 
     ause_m: float  # area between the mean error and that of the oracle, over the share kept
     gain: float  # improvement over a random order, as a share of the improvement of the oracle
-    deciles_m: tuple[float, ...]  # mean error of each tenth, the most trusted first
 
 
-@dataclass(frozen=True, kw_only=True)
-class UncertaintyFigures:
-    """Trust in the sigma and the confidence of a depth map, over some pixels."""
+def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> dict[str, float]:
+    """Trust in the sigma and the confidence of a depth map, over some pixels.
 
-    sigma_ause_m: float
-    sigma_gain: float
-    confidence_ause_m: float
-    confidence_gain: float
-    coverage_2: float  # share of the errors below 2 sigma; 0.954 for Gaussian errors
-    coverage_3: float  # share of the errors below 3 sigma; 0.997 for Gaussian errors
-
-
-def trust_of(depth_map: DepthMap, truth: Truth, region: Mask | None = None) -> UncertaintyFigures:
-    """Measure the trust in a depth map."""
+    Of Gaussian errors 0.954 are below 2 sigma, and 0.997 below 3.
+    """
     part = truth if region is None else replace(truth, judged=truth.judged & region)
     sigma, confidence = (
         rank(ranked_errors_m(depth_map, part, by)) for by in ("sigma_m", "confidence")
     )
     two, three = coverage(depth_map, part, (2.0, 3.0))
-    return UncertaintyFigures(
-        sigma_ause_m=sigma.ause_m,
-        sigma_gain=sigma.gain,
-        confidence_ause_m=confidence.ause_m,
-        confidence_gain=confidence.gain,
-        coverage_2=two,
-        coverage_3=three,
-    )
+    return {
+        "sigma_ause_m": sigma.ause_m,
+        "sigma_gain": sigma.gain,
+        "confidence_ause_m": confidence.ause_m,
+        "confidence_gain": confidence.gain,
+        "coverage_2": two,
+        "coverage_3": three,
+    }
 
 
 def threshold_curve(
-    depth_map: DepthMap, truth: Truth, thresholds: Sequence[float], *, by: Key = "confidence"
-) -> tuple[AtThreshold, ...]:
-    """Error and density of the pixels that pass each threshold.
+    depth_map: DepthMap, truth: Truth, thresholds: Sequence[float]
+) -> list[dict[str, float]]:
+    """Error and density of the pixels that reach each confidence.
 
     Pixels that the filter of the method dropped stay dropped: switch that filter off to see all.
-
-    `thresholds` are the least confidence, or the largest sigma in metres.
+    The density is that of textured pixels, as in `Score`.
     """
-    kept = depth_map.valid & truth.judged
-    textured = truth.textured
-    error_m = np.abs(depth_map.depth_m - truth.depth_m)
-    return tuple(
-        _at(threshold, kept & _passes(depth_map, threshold, by), textured, error_m)
-        for threshold in thresholds
-    )
-
-
-def _passes(depth_map: DepthMap, threshold: float, by: Key) -> Mask:
-    if by == "confidence":
-        return np.asarray(depth_map.confidence >= threshold)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(depth_map.sigma_m <= threshold)
-
-
-def _at(threshold: float, kept: Mask, textured: Mask, error_m: FloatArray) -> AtThreshold:
-    errors = error_m[kept]
-    return AtThreshold(
-        threshold=float(threshold),
-        retained=int(errors.size),
-        density=ratio(count_pixels(kept & textured), count_pixels(textured)),
-        mae_m=mean_or_nan(errors),
-        median_m=median_or_nan(errors),
-    )
+    kept, textured = depth_map.valid & truth.judged, truth.textured
+    rows: list[dict[str, float]] = []
+    for threshold in thresholds:
+        passes = kept & (depth_map.confidence >= threshold)
+        errors = np.abs(depth_errors_m(depth_map, truth, passes))
+        rows.append(
+            {
+                "threshold": float(threshold),
+                "retained": errors.size,
+                "density": ratio(count_pixels(passes & textured), count_pixels(textured)),
+                "mae_m": mean_or_nan(errors),
+                "median_m": median_or_nan(errors),
+            }
+        )
+    return rows
 
 
 def ranked_errors_m(depth_map: DepthMap, truth: Truth, by: Key = "sigma_m") -> FloatArray:
@@ -261,9 +216,7 @@ def trust(depth_map: DepthMap, by: Key) -> FloatArray:
     """Trust in each pixel, (rows, cols): its confidence, or its negative sigma."""
     if by == "confidence":
         return depth_map.confidence.astype(np.float64)
-    if by == "sigma_m":
-        return -depth_map.sigma_m.astype(np.float64)
-    raise InputError(f"by={short_repr(by)} must be 'confidence' or 'sigma_m'.")
+    return -depth_map.sigma_m.astype(np.float64)
 
 
 def trust_order(*keys: FloatArray) -> NDArray[np.intp]:
@@ -281,13 +234,12 @@ def rank(errors_m: FloatArray) -> Ranking:
     """Sparsification of absolute errors that are in order of trust, the most trusted first."""
     errors = np.asarray(errors_m, dtype=np.float64)
     if errors.size == 0:
-        return Ranking(ause_m=float("nan"), gain=float("nan"), deciles_m=(float("nan"),) * DECILES)
+        return Ranking(ause_m=float("nan"), gain=float("nan"))
     own, oracle = _area(errors), _area(np.sort(errors))
     random = float(errors.mean())
     return Ranking(
         ause_m=own - oracle,
         gain=(random - own) / (random - oracle) if random > oracle else float("nan"),
-        deciles_m=tuple(mean_or_nan(part) for part in np.array_split(errors, DECILES)),
     )
 
 
@@ -321,17 +273,6 @@ class Beside:
     mask: Mask  # background within `REACH_PX` of an object
     disparity_px: FloatArray  # of the background
     object_px: FloatArray  # disparity of the nearest object
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fattening:
-    """Numbers of judged pixels of the background beside objects, also outside the texture."""
-
-    beside: int  # all that both views show
-    beside_retained: int  # those that have a depth
-    beside_carried: int  # those that have a depth with the flag CARRIED
-    fattened: int  # depth nearer to that of the object, in disparity
-    fattened_unflagged: int  # of these, those without the flag CARRIED
 
 
 def background_beside(truth: Truth, optics: Optics, reach_px: float = REACH_PX) -> Beside:
@@ -373,8 +314,13 @@ def _jump_to_background(disparity_px: FloatArray) -> FloatArray:
 
 def fattening_of(
     depth_map: DepthMap, truth: Truth, beside: Beside, region: Mask | None = None
-) -> Fattening:
-    """Count the background beside objects that has the depth of the object."""
+) -> dict[str, int]:
+    """Count the background beside objects that has the depth of the object.
+
+    All are numbers of judged pixels that both views show, also outside the texture: those
+    `beside` an object, of these those that have a depth, a depth with the flag CARRIED, a depth
+    whose disparity is nearer to that of the object, and the last without the flag.
+    """
     judged = truth.judged & beside.mask
     judged = judged if region is None else judged & region
     kept = judged & depth_map.valid
@@ -382,10 +328,10 @@ def fattening_of(
     to_object = np.abs(found_px - beside.object_px[kept])
     is_fattened = to_object < np.abs(found_px - beside.disparity_px[kept])
     is_carried = (depth_map.flags[kept] & np.uint16(Flag.CARRIED)) != 0
-    return Fattening(
-        beside=count_pixels(judged),
-        beside_retained=count_pixels(kept),
-        beside_carried=count_pixels(is_carried),
-        fattened=count_pixels(is_fattened),
-        fattened_unflagged=count_pixels(is_fattened & ~is_carried),
-    )
+    return {
+        "beside": count_pixels(judged),
+        "beside_retained": count_pixels(kept),
+        "beside_carried": count_pixels(is_carried),
+        "fattened": count_pixels(is_fattened),
+        "fattened_unflagged": count_pixels(is_fattened & ~is_carried),
+    }

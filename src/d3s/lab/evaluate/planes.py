@@ -3,17 +3,15 @@
 Also over thresholds of confidence: the error and the density that a stricter filter gives.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from d3s.batch.running import Workers
 from d3s.calibrate.validation import ACCURATE_M
 from d3s.lab.evaluate.contender import Contender
-from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
+from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, Run, SweepResults, run_evaluation
 from d3s.lab.evaluate.metrics import (
     count_pixels,
     finite_median,
@@ -25,37 +23,31 @@ from d3s.lab.evaluate.metrics import (
 from d3s.lab.evaluate.quality import plane_quality
 from d3s.lab.evaluate.sweep import PlaneSweep, Trial
 from d3s.lab.evaluate.table import (
+    DUEL,
     Figure,
     SweepTable,
     accurate_range_m,
     cell_of_worst,
-    common_ratio,
     mean_of,
     median_of,
     pooled_density,
     pooled_mean_of,
     retained_share,
-    sum_of,
     summarise,
     worst_error_m,
 )
 from d3s.rig import Rig
-from d3s.types import Progress
 
 BEYOND_M = 0.9
 """Depth from which on stereo with this baseline is hard."""
 
 
 def evaluate_planes(
-    methods: Methods,
-    *,
-    sweep: PlaneSweep | None = None,
-    rig: Rig | None = None,
-    workers: Workers = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    methods: Methods, *, sweep: PlaneSweep | None = None, rig: Rig | None = None, **run: Unpack[Run]
 ) -> SweepResults:
     """Evaluate every method on every plane of a sweep, all on the same images.
+
+    A wrong method or option is refused before anything is rendered.
 
     Parameters
     ----------
@@ -65,33 +57,15 @@ def evaluate_planes(
         Which planes; 25 depths from 0.25 to 2 m and 8 textures with 1 % noise if left out.
     rig
         The camera; the paper's prototype if left out.
-    workers
-        Number of processes, each with one thread; one for each core if left out. Or the
-        address of the scheduler of a Dask cluster. The figures are the same everywhere.
-    folder
-        Where finished planes are kept, so that the same call resumes; nowhere if left out.
-    progress
-        Called with the number of finished pairs, and of all pairs.
+    run
+        `workers`, `folder` and `progress`: see `Run`.
 
     Returns
     -------
     Results whose rows are named by `texture`, `depth_m` and `method`. A line of the summary is a
     method over all planes, with its `depths` and `rivals`.
-
-    Raises
-    ------
-    InputError, OptionsError
-        When a method or an option is unknown or wrong, before anything is rendered.
     """
-    return run_evaluation(
-        PLANES,
-        methods,
-        sweep=sweep,
-        rig=rig,
-        workers=workers,
-        folder=folder,
-        progress=progress,
-    )
+    return run_evaluation(PLANES, methods, sweep=sweep, rig=rig, **run)
 
 
 def measure_plane(trial: Trial, contenders: Sequence[Contender]) -> Rows:
@@ -103,7 +77,7 @@ def measure_plane(trial: Trial, contenders: Sequence[Contender]) -> Rows:
             "method": method,
             "time_s": outcome.time_s,
             **asdict(score(outcome.depth_map, trial.truth)),
-            **asdict(trust_of(outcome.depth_map, trial.truth)),
+            **trust_of(outcome.depth_map, trial.truth),
             **asdict(plane_quality(outcome.depth_map, trial.key["depth_m"], trial.truth.judged)),
         }
         for method, outcome in outcomes.items()
@@ -131,12 +105,12 @@ def _summarise_rivals(results: SweepResults, method: str) -> list[dict[str, Any]
         both = [(a, b) for a, b in zip(own, other, strict=True) if np.isfinite(a + b)]
         return ratio(sum(a for a, _ in both), sum(b for _, b in both))
 
-    figures: dict[str, Figure] = {
-        "ratio_own": ratio_own,  # each on the pixels it retained, of the means over the textures
-        "ratio_common": common_ratio,
-        "common": sum_of("common"),
-    }
-    return summarise(results.duels.where(method=method), ("method", "rival", "depth_m"), figures)
+    return summarise(
+        results.duels.where(method=method),
+        ("method", "rival", "depth_m"),
+        # The first on the pixels that each retained, of the means over the textures.
+        {"ratio_own": ratio_own, **DUEL},
+    )
 
 
 def _in_range(planes: SweepTable) -> SweepTable:
@@ -197,9 +171,7 @@ def evaluate_thresholds(
     *,
     sweep: PlaneSweep | None = None,
     rig: Rig | None = None,
-    workers: Workers = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    **run: Unpack[Run],
 ) -> SweepResults:
     """Evaluate every method on every plane of a sweep, at several thresholds of confidence.
 
@@ -207,22 +179,15 @@ def evaluate_thresholds(
 
     Parameters
     ----------
-    methods
-        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
+    methods, sweep, rig, run
+        As for `evaluate_planes`.
     thresholds
         Confidences from 0 to 1 that a depth must reach.
-    sweep, rig, workers, folder, progress
-        As for `evaluate_planes`.
 
     Returns
     -------
     Results whose rows are named by `texture`, `depth_m`, `method` and `threshold`. A line of the
     summary is a method at a threshold, over all planes.
-
-    Raises
-    ------
-    InputError, OptionsError
-        When a method or an option is unknown or wrong, before anything is rendered.
     """
     return run_evaluation(
         THRESHOLDS,
@@ -230,9 +195,7 @@ def evaluate_thresholds(
         settings={"thresholds": [float(one) for one in thresholds]},
         sweep=sweep,
         rig=rig,
-        workers=workers,
-        folder=folder,
-        progress=progress,
+        **run,
     )
 
 
@@ -241,12 +204,7 @@ def _measure_thresholds(
 ) -> Rows:
     """Error and density of each contender on one plane, at each threshold; its filters are off."""
     rows = [
-        {
-            **trial.key,
-            "method": method,
-            "pixels": count_pixels(trial.truth.judged),
-            **asdict(at),
-        }
+        {**trial.key, "method": method, "pixels": count_pixels(trial.truth.judged), **at}
         for method, outcome in trial.run([one.unfiltered() for one in contenders]).items()
         for at in threshold_curve(outcome.depth_map, trial.truth, thresholds)
     ]

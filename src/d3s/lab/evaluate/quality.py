@@ -21,7 +21,6 @@ optical axis.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from d3s.lab.twin.scenes import Plane
 from d3s.lab.twin.sensor import expose_pair
 from d3s.lab.twin.textures import Texture
 from d3s.record import short_repr
-from d3s.rig import Optics, Rig
+from d3s.rig import Rig
 from d3s.types import FloatArray, Mask
 
 _END_FRACTION = 200  # one in 200 points, 0.5 %, is left out at either end
@@ -61,34 +60,6 @@ class TemporalNoise:
     temporal_noise_m: float
     temporal_noise: float  # of the distance
     steady: int  # number of pixels that have a depth in all frames
-
-
-class FittedPlane(NamedTuple):
-    """A plane in space, x right, y down, z forward."""
-
-    point: FloatArray
-    normal: FloatArray  # of length 1, pointing away from the camera
-
-    @classmethod
-    def through(cls, points: FloatArray) -> "FittedPlane":
-        """Fit a plane to points, (count, 3), by least squares of depth over x and y.
-
-        As in the tool, for a wall in front of the camera: errors are along the optical axis.
-        """
-        middle = points.mean(axis=0)
-        sides, depths = np.split(points - middle, [2], axis=1)
-        slopes = np.linalg.lstsq(sides, depths, rcond=None)[0].ravel()
-        normal = np.array([-slopes[0], -slopes[1], 1.0])
-        return cls(middle, normal / np.linalg.norm(normal))
-
-    @property
-    def axis_depth_m(self) -> float:
-        """Depth at which the plane meets the optical axis."""
-        return float(self.normal @ self.point / self.normal[2])
-
-    def distances_m(self, points: FloatArray) -> FloatArray:
-        """Signed distances of points, (count, 3), from the plane; positive is beyond it."""
-        return np.asarray((points - self.point) @ self.normal)
 
 
 def central_region(shape: tuple[int, int], share: float) -> Mask:
@@ -124,18 +95,25 @@ def plane_quality(
     points = _points_m(depth_map, kept)
     if len(points) < _LEAST_POINTS:
         return PlaneQuality(fill_rate=fill_rate)
-    plane = FittedPlane.through(points)
+    # As in the tool, for a wall in front of the camera: errors are along the optical axis.
+    middle = points.mean(axis=0)
+    sides, depths = np.split(points - middle, [2], axis=1)
+    slopes = np.linalg.lstsq(sides, depths, rcond=None)[0].ravel()
+    normal = np.array([-slopes[0], -slopes[1], 1.0])
+    normal /= np.linalg.norm(normal)  # away from the camera
+    axis_m = float(normal @ middle / normal[2])  # where the plane meets the optical axis
     points = _without_ends(points)
-    beyond_m = plane.distances_m(points)
+    beyond_m = (points - middle) @ normal
     rms_m = _rms(beyond_m)
-    true_m = plane.axis_depth_m if distance_m is None else distance_m
-    error_m = float(np.median(plane.axis_depth_m + beyond_m - true_m))
+    true_m = axis_m if distance_m is None else distance_m
+    error_m = float(np.median(axis_m + beyond_m - true_m))
+    optics, feet_m = depth_map.rig.optics, points[:, 2] - beyond_m * normal[2]
     return PlaneQuality(
         fill_rate=fill_rate,
         z_accuracy=float("nan") if distance_m is None else error_m / true_m,
         plane_fit_rms_m=rms_m,
         plane_fit_rms=rms_m / true_m,
-        subpixel_rms_px=_rms(_disparity_residuals_px(points, beyond_m, plane, depth_map)),
+        subpixel_rms_px=_rms(optics.disparity_px(points[:, 2]) - optics.disparity_px(feet_m)),
     )
 
 
@@ -175,14 +153,6 @@ def _without_ends(points: FloatArray) -> FloatArray:
     ends = len(points) // _END_FRACTION
     order = np.argsort(points[:, 2], kind="stable")
     return np.asarray(points[order[ends : len(points) - ends]])
-
-
-def _disparity_residuals_px(
-    points: FloatArray, beyond_m: FloatArray, plane: FittedPlane, depth_map: DepthMap
-) -> FloatArray:
-    feet_m = points[:, 2] - beyond_m * plane.normal[2]
-    optics: Optics = depth_map.rig.optics
-    return np.asarray(optics.disparity_px(points[:, 2]) - optics.disparity_px(feet_m))
 
 
 def _rms(values: FloatArray) -> float:

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from pydantic import Field
 
-from d3s.batch.running import Workers
 from d3s.errors import OptionsError
 from d3s.lab.evaluate.contender import as_contenders
 from d3s.lab.evaluate.evaluation import (
@@ -18,7 +17,9 @@ from d3s.lab.evaluate.evaluation import (
     Job,
     Methods,
     Rows,
+    Run,
     SweepResults,
+    consecutive,
     contenders_of,
     run_evaluation,
 )
@@ -115,37 +116,25 @@ def evaluate_rooms(
     keep: str | os.PathLike[str],
     sweep: RoomSweep | None = None,
     rig: Rig | None = None,
-    workers: Workers = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    **run: Unpack[Run],
 ) -> SweepResults:
     """Evaluate every method on every room of a sweep, all on the same images.
 
-    Rooms that `render_rooms` has not rendered into `keep` yet are rendered first.
+    Rooms that `render_rooms` has not rendered into `keep` yet are rendered first, by Mitsuba.
 
     Parameters
     ----------
-    methods
-        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
+    methods, rig, run
+        As for `evaluate_planes`.
     keep
         Folder of rendered pairs.
     sweep
         Which rooms; 8 of 400 x 700 pixels with report textures and 1 % noise if left out.
-    rig
-        The camera; the paper's prototype if left out.
-    workers, folder, progress
-        As for `evaluate_planes`.
 
     Returns
     -------
     Results whose rows are named by `scene` (a seed), `walls`, `region` and `method`. A line of the
     summary is that of `evaluate_scenes`, with the regions of each kind of walls in `walls`.
-
-    Raises
-    ------
-    InputError, OptionsError, SceneError
-        When a method or an option is unknown or wrong, or Mitsuba is not installed, before
-        anything is rendered.
     """
     contenders = as_contenders(methods)
     sweep, rig = sweep or RoomSweep(), rig or Rig.paper_prototype()
@@ -157,35 +146,22 @@ def evaluate_rooms(
         contenders,
         sweep=sweep,
         rig=rig,
-        workers=workers,
-        folder=folder,
-        progress=progress,
         work=partial(_measure_room, place),
         written=[place],
+        **run,
     )
 
 
 def render_rooms(
-    sweep: RoomSweep,
-    rig: Rig,
-    keep: str | os.PathLike[str],
-    *,
-    progress: Progress | None = None,
+    sweep: RoomSweep, rig: Rig, keep: str | os.PathLike[str], *, progress: Progress | None = None
 ) -> list[Pair]:
     """Render all rooms of a sweep into a folder, or load those that are there.
 
     `progress` counts 100 steps for each room. Mitsuba is needed only where a room is missing.
     """
     sweep.check()
-    pairs = []
-    for number in range(sweep.count):
-
-        def say(done: int, _: int, number: int = number) -> None:
-            if progress is not None:
-                progress(number * STEPS + done, sweep.count * STEPS)
-
-        pairs.append(load_or_render(sweep.room(number), rig, keep, say))
-    return pairs
+    steps = consecutive(progress, [STEPS] * sweep.count)
+    return [load_or_render(sweep.room(number), rig, keep, say) for number, say in enumerate(steps)]
 
 
 def _smoothed(clean: Pair) -> Pair:
@@ -208,17 +184,11 @@ def _measure_room(keep: str, job: Job) -> Rows:
 
 def summarise_rooms(results: SweepResults) -> list[dict[str, Any]]:
     """Summarise all rooms: one line for each method, with its regions by kind of walls."""
-    return [
-        {**line, "walls": _by_walls(results, line["method"])} for line in summarise_scenes(results)
-    ]
-
-
-def _by_walls(results: SweepResults, method: str) -> dict[str, list[dict[str, Any]]]:
-    rows = results.rows.where(method=method)
-    return {
-        walls: summarise_regions(rows.where(walls=walls))
-        for walls in dict.fromkeys(rows.column("walls"))
-    }
+    lines = summarise_scenes(results)
+    for line in lines:
+        rows = results.rows.where(method=line["method"])
+        line["walls"] = {some[0]["walls"]: summarise_regions(some) for some in rows.groups("walls")}
+    return lines
 
 
 ROOMS = Evaluation(name="rooms", sweep=RoomSweep, measure=measure_scene, summarise=summarise_rooms)

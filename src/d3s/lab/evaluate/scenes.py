@@ -1,84 +1,50 @@
 """Random scenes with edges and slopes: what is measured, and its summary."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from d3s.batch.running import Workers
 from d3s.lab.evaluate.contender import Contender
-from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, SweepResults, run_evaluation
-from d3s.lab.evaluate.metrics import (
-    background_beside,
-    fattening_of,
-    pooled,
-    ratio,
-    score,
-    trust_of,
-)
+from d3s.lab.evaluate.evaluation import Evaluation, Methods, Rows, Run, SweepResults, run_evaluation
+from d3s.lab.evaluate.metrics import background_beside, fattening_of, pooled, ratio, score, trust_of
 from d3s.lab.evaluate.sweep import SceneSweep, Trial
 from d3s.lab.evaluate.table import (
+    DUEL,
     SHARES_BESIDE,
     Figure,
     SweepTable,
     cell_of_worst,
-    common_ratio,
     mean_of,
     median_of,
     pooled_density,
     pooled_mean_of,
     retained_share,
-    sum_of,
     summarise,
     worst_error_m,
 )
 from d3s.rig import Rig
-from d3s.types import Progress
 
 
 def evaluate_scenes(
-    methods: Methods,
-    *,
-    sweep: SceneSweep | None = None,
-    rig: Rig | None = None,
-    workers: Workers = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    methods: Methods, *, sweep: SceneSweep | None = None, rig: Rig | None = None, **run: Unpack[Run]
 ) -> SweepResults:
     """Evaluate every method on every scene of a sweep, all on the same images.
 
     Parameters
     ----------
-    methods
-        Names of methods, with options as `Contender.parse` reads them, or each as a `Contender`.
+    methods, rig, run
+        As for `evaluate_planes`.
     sweep
         Which scenes; 30 of 1025 x 1025 pixels from 0.4 to 1.9 m with 1 % noise if left out.
-    rig
-        The camera; the paper's prototype if left out.
-    workers, folder, progress
-        As for `evaluate_planes`.
 
     Returns
     -------
     Results whose rows are named by `scene` (a seed), `region` (of `Truth.regions`) and `method`.
     A line of the summary is a method over all scenes, with its `regions` and `rivals`.
-
-    Raises
-    ------
-    InputError, OptionsError, SceneError
-        When a method or an option is unknown or wrong, before anything is rendered.
     """
-    return run_evaluation(
-        SCENES,
-        methods,
-        sweep=sweep,
-        rig=rig,
-        workers=workers,
-        folder=folder,
-        progress=progress,
-    )
+    return run_evaluation(SCENES, methods, sweep=sweep, rig=rig, **run)
 
 
 def measure_scene(trial: Trial, contenders: Sequence[Contender]) -> Rows:
@@ -93,8 +59,8 @@ def measure_scene(trial: Trial, contenders: Sequence[Contender]) -> Rows:
             "method": method,
             "time_s": outcome.time_s,  # for the whole scene
             **asdict(score(outcome.depth_map, trial.truth, region)),
-            **asdict(trust_of(outcome.depth_map, trial.truth, region)),
-            **asdict(fattening_of(outcome.depth_map, trial.truth, beside, region)),
+            **trust_of(outcome.depth_map, trial.truth, region),
+            **fattening_of(outcome.depth_map, trial.truth, beside, region),
         }
         for method, outcome in outcomes.items()
         for name, region in regions.items()
@@ -130,12 +96,8 @@ def _summarise_rivals(whole: SweepTable, duels: SweepTable) -> list[dict[str, An
         own_m, other_m = (_pooled_mae_m(whole.where(method=name)) for name in names)
         return ratio(own_m, other_m)
 
-    figures: dict[str, Figure] = {
-        "ratio_own": ratio_own,  # each on the pixels it retained
-        "ratio_common": common_ratio,
-        "common": sum_of("common"),
-    }
-    return summarise(duels, ("method", "rival"), figures)
+    # The first on the pixels that each retained.
+    return summarise(duels, ("method", "rival"), {"ratio_own": ratio_own, **DUEL})
 
 
 _pooled_mae_m = pooled_mean_of("mae_m")

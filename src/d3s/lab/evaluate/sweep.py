@@ -3,7 +3,7 @@
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -14,11 +14,11 @@ from d3s.errors import OptionsError, RecordError
 from d3s.estimate import DepthMap
 from d3s.estimate.methods import estimate_quietly
 from d3s.files.images import list_images
-from d3s.lab.evaluate.cameras import Lens, typical_pair, typical_rig
+from d3s.lab.evaluate.cameras import Lens, TypicalPair, typical_pair, typical_rig
 from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.metrics import duel
 from d3s.lab.evaluate.truth import WINDOW_PX, Truth, truth_of
-from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.pair import Pair, simulate
 from d3s.lab.twin.random_scene import RandomScene, Surfaces
 from d3s.lab.twin.scenes import Plane, Scene
 from d3s.lab.twin.sensor import expose_pair
@@ -268,20 +268,13 @@ class Trial:
         self, contenders: Sequence[Contender], outcomes: Mapping[str, TimedDepth]
     ) -> list[dict[str, Any]]:
         """Rows of each contender against each rival, on the pixels that both retained."""
-        pairs = [
-            (one.name, rival.name)
+        found = {name: outcome.depth_map for name, outcome in outcomes.items()}
+        return [
+            {**self.key, "method": one.name, "rival": rival.name}
+            | duel(found[one.name], found[rival.name], self.truth)
             for one in contenders
             for rival in contenders
             if rival.is_rival and rival.name != one.name
-        ]
-        return [
-            {
-                **self.key,
-                "method": method,
-                "rival": rival,
-                **asdict(duel(outcomes[method].depth_map, outcomes[rival].depth_map, self.truth)),
-            }
-            for method, rival in pairs
         ]
 
 
@@ -313,12 +306,12 @@ def make_trial(
     With typical lenses the rig is the calibrated one. `noise_seed` differs for each pair of a
     sweep, and `key` holds the columns that name the pair in a table.
     """
+    pair: Pair | TypicalPair
     if sweep.lens == "typical":
         pair = typical_pair(scene, rig, shape, noise=sweep.noise, seed=noise_seed, psf=sweep.psf)
         left, right = pair.noisy
-        truth = truth_of(pair, sweep.noise)
-        return Trial(left=left, right=right, truth=truth, rig=pair.rig, key=key or {})
-    clean = simulate(scene, rig, shape=shape, psf=sweep.psf)
-    left, right = expose_pair(clean.left, clean.right, sweep.noise, noise_seed)
-    truth = truth_of(clean, sweep.noise)
-    return Trial(left=left, right=right, truth=truth, rig=rig, key=key or {})
+    else:
+        pair = simulate(scene, rig, shape=shape, psf=sweep.psf)
+        left, right = expose_pair(pair.left, pair.right, sweep.noise, noise_seed)
+    truth = truth_of(pair, sweep.noise)
+    return Trial(left=left, right=right, truth=truth, rig=pair.rig, key=key or {})

@@ -13,13 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from d3s.calibrate.validation import ACCURATE_M, working_range_m
-from d3s.lab.evaluate.metrics import (
-    finite_mean,
-    finite_median,
-    pooled,
-    ratio,
-    worst,
-)
+from d3s.lab.evaluate.metrics import finite_mean, finite_median, pooled, ratio, worst
 
 Row = Mapping[str, Any]
 
@@ -80,11 +74,6 @@ def median_of(column: str) -> Figure:
     return lambda rows: finite_median(rows.column(column))
 
 
-def sum_of(column: str) -> Figure:
-    """Sum of a column."""
-    return lambda rows: sum(rows.column(column))
-
-
 def pooled_mean_of(column: str) -> Figure:
     """Mean of a column over all retained pixels of all rows."""
     return lambda rows: pooled(rows.column(column), rows.column("retained"))
@@ -104,6 +93,13 @@ def common_ratio(duels: SweepTable) -> float:
     """MAE over that of the rival on the pixels that both retained, of all duels together."""
     counts = duels.column("common")
     return ratio(pooled(duels.column("mae_m"), counts), pooled(duels.column("rival_mae_m"), counts))
+
+
+DUEL: dict[str, Figure] = {
+    "ratio_common": common_ratio,
+    "common": lambda duels: sum(duels.column("common")),
+}
+"""Duels of a method and a rival on the pixels that both retained, and how many these are."""
 
 
 def error_m(row: Row) -> float:
@@ -145,10 +141,7 @@ def accurate_range_m(planes: SweepTable) -> tuple[float, float] | None:
 
 
 def _share_of_beside(column: str) -> Figure:
-    def share(rows: SweepTable) -> float:
-        return ratio(sum(rows.column(column)), sum(rows.column("beside")))
-
-    return share
+    return lambda rows: ratio(sum(rows.column(column)), sum(rows.column("beside")))
 
 
 SHARES_BESIDE: dict[str, Figure] = {

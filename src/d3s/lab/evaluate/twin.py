@@ -58,25 +58,8 @@ def compare_twin(
     Each is traced twice, with different paths: half the difference of these is the noise, which the
     difference from the twin does not contain.
 
-    Parameters
-    ----------
-    rig
-        The camera; the paper's prototype if left out.
-    shape
-        Rows and columns of a view.
-    samples
-        Light paths per pixel.
-    pattern
-        Texture of all surfaces.
-    progress
-        Called with the number of scenes that are done, and of all.
-
-    Raises
-    ------
-    InputError
-        When Mitsuba is not installed.
-    SceneError
-        When the pattern is unknown, or a lens is focused at infinity or beyond.
+    All surfaces have one texture. `progress` is called with the number of scenes that are done, and
+    of all. Mitsuba must be installed.
     """
     rig = rig or Rig.paper_prototype()
     textures = [Texture(pattern=pattern, seed=seed) for seed in _SEEDS]

@@ -35,8 +35,7 @@ def teaser_of(measured: Sequence[tuple[str, float, float]]) -> Result:
     ranges = [Range("paper: prototype", size_mm, *PRINTED_RANGE_M, PROTOTYPE)]
     styles = styles_of(method for method, *_ in measured)
     ranges += [
-        Range(method, size_mm, nearest_m, farthest_m, styles[method].colour)
-        for method, nearest_m, farthest_m in measured
+        Range(name, size_mm, near_m, far_m, styles[name].colour) for name, near_m, far_m in measured
     ]
     ranges += [
         Range(one.name, 1e3 * _size_m(one), 0.0, float(one.printed_farthest_m), OTHERS, True)

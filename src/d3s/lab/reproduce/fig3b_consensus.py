@@ -32,11 +32,6 @@ _FIELD = (161, 121)  # shifts, virtual baselines
 _PLANE_WINDOWS = 25
 
 
-def make_consensus_plane(context: Context) -> Result:
-    """Make the item: predictions for one pixel over the plane, and on the lines of candidates."""
-    return consensus_plane_of(twin_for(context), context.seed)
-
-
 def consensus_plane_of(twin: TunedTwin, seed: int) -> Result:
     """Make the figure for one pixel of a simulated view."""
     predictions = predictions_of(twin, seed)
@@ -118,7 +113,7 @@ CONSENSUS_PLANE = Item(
         "own does, which is what makes the crossing sharp."
     ),
     needs="seconds",
-    run=make_consensus_plane,
+    run=lambda context: consensus_plane_of(twin_for(context), context.seed),
     has_quick=False,
 )
 

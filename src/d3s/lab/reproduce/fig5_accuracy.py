@@ -19,16 +19,11 @@ from d3s.lab.reproduce.protocol import (
     TUNED,
     WHOLE,
     holds_printed_range,
+    twin_for,
 )
 from d3s.lab.view.methods import PAPER, Style, styles_of
 from d3s.lab.view.reproduction import PROTOTYPE
-from d3s.lab.view.reproduction_accuracy import (
-    Curve,
-    Reach,
-    plot_methods,
-    plot_thresholds,
-    shade,
-)
+from d3s.lab.view.reproduction_accuracy import Curve, Reach, plot_methods, plot_thresholds, shade
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,22 +31,11 @@ from typing import Any, NamedTuple
 
 from d3s.calibrate.validation import working_range_m
 from d3s.lab.evaluate import Contender, PlaneSweep, evaluate_planes
-from d3s.lab.evaluate.cameras import (
-    FAR_M,
-    NEAR_M,
-    NOISE,
-    QUICK_FAR_M,
-    QUICK_NEAR_M,
-    tuned_twin,
-)
-from d3s.lab.evaluate.evaluation import sweep_parameters
+from d3s.lab.evaluate.cameras import FAR_M, NEAR_M, NOISE, QUICK_FAR_M, QUICK_NEAR_M, tuned_twin
+from d3s.lab.evaluate.evaluation import consecutive, sweep_parameters
 from d3s.lab.evaluate.metrics import finite_mean, ratio
 from d3s.lab.evaluate.planes import evaluate_thresholds
 from d3s.lab.evaluate.table import Row, SweepTable, worst_error_m
-from d3s.lab.reproduce.protocol import (
-    consecutive,
-    twin_for,
-)
 from d3s.rig import Rig
 from d3s.types import FloatArray
 
@@ -125,17 +109,12 @@ def measure(context: Context) -> SweepTable:
     parts = consecutive(context.progress, 3 * [len(one.places) for one in both])
     rows: list[Row] = []
     for number, sweep in enumerate(both):
-        common: dict[str, Any] = {
-            "sweep": sweep,
-            "workers": context.workers,
-            "folder": context.folder,
-        }
-        begin, middle, end = parts[number::2]
-        own = evaluate_thresholds(TUNED, THRESHOLDS, rig=tuned, progress=begin, **common)
+        begin, middle, end = map(context.run, parts[number::2])
+        own = evaluate_thresholds(TUNED, THRESHOLDS, sweep=sweep, rig=tuned, **begin)
         printed = evaluate_thresholds(
-            PRINTED, (ACCURACY_THRESHOLD,), rig=bare, progress=middle, **common
+            PRINTED, (ACCURACY_THRESHOLD,), sweep=sweep, rig=bare, **middle
         )
-        others = evaluate_planes((*OTHERS, *WHOLE), rig=tuned, progress=end, **common)
+        others = evaluate_planes((*OTHERS, *WHOLE), sweep=sweep, rig=tuned, **end)
         rows += (*own.rows, *printed.rows, *others.rows)
     return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
 
@@ -156,7 +135,7 @@ def parameters(context: Context) -> list[dict[str, Any]]:
 
 def lines_of(measured: SweepTable) -> list[AccuracyCurve]:
     """Return a line for each method and threshold, in order of first appearance."""
-    return [_line(rows) for rows in measured.groups("method", "threshold")]
+    return [_curve(rows) for rows in measured.groups("method", "threshold")]
 
 
 def by_range(lines: Sequence[AccuracyCurve]) -> list[AccuracyCurve]:
@@ -174,7 +153,7 @@ def ends_text(range_m: tuple[float, float] | None) -> str:
     return f"{range_m[0]:.2f} to {range_m[1]:.2f} m" if range_m else "no range"
 
 
-def _line(rows: SweepTable) -> AccuracyCurve:
+def _curve(rows: SweepTable) -> AccuracyCurve:
     at = rows.by_depth()
     return AccuracyCurve(
         rows[0]["method"],
@@ -208,16 +187,12 @@ def make_accuracy(context: Context) -> Result:
     lines = lines_of(measured)
     thresholds = [one for one in lines if one.method == TUNED.name]
     methods = [one for one in lines if one.threshold in (None, ACCURACY_THRESHOLD)]
+    by_threshold = _thresholds_figure(thresholds)
+    by_method = plot_methods(curves_of(methods), reaches_of(methods))
     return Result(
         pictures=[
-            Picture(
-                name="thresholds", figure=_thresholds_figure(thresholds), caption=_caption(context)
-            ),
-            Picture(
-                name="methods",
-                figure=plot_methods(curves_of(methods), reaches_of(methods)),
-                caption=_methods_caption(context),
-            ),
+            Picture(name="thresholds", figure=by_threshold, caption=_caption(context)),
+            Picture(name="methods", figure=by_method, caption=_methods_caption(context)),
         ],
         tables=[
             Table(name="accuracy", rows=measured),
@@ -233,7 +208,12 @@ def make_accuracy(context: Context) -> Result:
             Table(name="threshold_ranges", rows=[_range_row(one) for one in thresholds]),
         ],
         comparisons=[
-            _range_comparison(thresholds),
+            range_comparison(
+                _at(thresholds, ACCURACY_THRESHOLD),
+                f"{_TWIN}: no aberrations, crosstalk or wrong distances, but 1 % noise, which the "
+                "paper does not print. Smoothing and window are not printed either; ours were "
+                "chosen on the board.",
+            ),
             _error_comparison(thresholds),
             *_threshold_comparisons(thresholds, is_quick=context.quick),
             _density_comparison(context),
@@ -276,22 +256,13 @@ def curves_of(lines: Sequence[AccuracyCurve]) -> list[Curve]:
 def reaches_of(lines: Sequence[AccuracyCurve]) -> list[Reach]:
     """Working ranges, the longest first; the paper's own before all others."""
     styles = styles_of(one.method for one in lines)
-    rest = [
-        Reach(
-            one.method,
-            one.range_m,
-            f"{ends_text(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
-            if one.range_m
-            else "nowhere",
-            styles[one.method],
-        )
-        for one in by_range(lines)
-    ]
     words = f"{ends_text(PRINTED_RANGE_M)}, printed"
-    return [
-        Reach("paper's prototype", PRINTED_RANGE_M, words, Style(PROTOTYPE, is_hollow=True)),
-        *rest,
-    ]
+    reaches = [Reach("paper's prototype", PRINTED_RANGE_M, words, Style(PROTOTYPE, is_hollow=True))]
+    for one in by_range(lines):
+        share = f"{ends_text(one.range_m)}, {100 * one.over(one.range_m)[1]:.0f} %"
+        words = share if one.range_m else "nowhere"
+        reaches.append(Reach(one.method, one.range_m, words, styles[one.method]))
+    return reaches
 
 
 def _how(context: Context) -> str:
@@ -327,18 +298,16 @@ def _methods_caption(context: Context) -> str:
 
 def depth_rows(line: AccuracyCurve) -> list[dict[str, Cell]]:
     """Rows of a table with the errors of a line at each depth."""
+    columns = {
+        "depth_m": line.depth_m,
+        "mae_m": line.mae_m,
+        "worst_texture_mae_m": line.worst_mae_m,
+        "share_with_depth": line.share,
+    }
     return [
-        {
-            "method": line.method,
-            "threshold": line.threshold,
-            "depth_m": float(depth_m),
-            "mae_m": float(mae_m),
-            "worst_texture_mae_m": float(worst_m),
-            "share_with_depth": float(share),
-        }
-        for depth_m, mae_m, worst_m, share in zip(
-            line.depth_m, line.mae_m, line.worst_mae_m, line.share, strict=True
-        )
+        {"method": line.method, "threshold": line.threshold}
+        | {name: float(values[i]) for name, values in columns.items()}
+        for i in range(line.depth_m.size)
     ]
 
 
@@ -368,18 +337,20 @@ def _at(lines: Sequence[AccuracyCurve], threshold: float) -> AccuracyCurve:
     return next(one for one in lines if one.threshold == threshold)
 
 
-def _range_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
-    found = _at(lines, ACCURACY_THRESHOLD)
-    range_m = found.range_m or (np.inf, -np.inf)
+def line_of(lines: Sequence[AccuracyCurve], name: str) -> AccuracyCurve:
+    """Line of a method."""
+    return next(one for one in lines if one.method == name)
+
+
+def range_comparison(found: AccuracyCurve, why: str, lenses: str = "") -> Comparison:
+    """Compare the working range of the consensus with the printed one."""
     return Comparison(
-        what=f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} (MAE < 1 cm): at least "
-        "as long as printed?",
+        what=f"working range of the consensus at C > {ACCURACY_THRESHOLD:g}{lenses} (MAE < 1 cm): "
+        "at least as long as printed?",
         paper=ends_text(PRINTED_RANGE_M),
         ours=f"{ends_text(found.range_m)}; on every texture {ends_text(found.strict_range_m)}",
-        why=f"{_TWIN}: no aberrations, crosstalk or wrong distances, but 1 % noise, which the "
-        "paper does not print. Smoothing and window are not printed either; ours were chosen on "
-        "the board.",
-        agrees=holds_printed_range(*range_m),
+        why=why,
+        agrees=holds_printed_range(*(found.range_m or (np.inf, -np.inf))),
     )
 
 
@@ -439,8 +410,7 @@ def _density_comparison(context: Context) -> Comparison:
         (0.5, ACCURACY_THRESHOLD),
         sweep=near.replace(depths_m=PRINTED_RANGE_M),
         rig=tuned_twin(seed=context.seed, options=options).rig,
-        workers=context.workers,
-        folder=context.folder,
+        **context.run(),
     ).rows
     falls, kept = [], []
     for planes in rows.by_depth():
@@ -473,31 +443,42 @@ def _changed(before: AccuracyCurve, after: AccuracyCurve) -> str:
     )
 
 
+def is_behind(rival: AccuracyCurve, consensus: AccuracyCurve) -> bool:
+    """Whether a method has a larger error over the paper's range, and a shorter range."""
+    mae_m, own_m = rival.over(PRINTED_RANGE_M)[0], consensus.over(PRINTED_RANGE_M)[0]
+    is_shorter = length_m(rival.range_m) < length_m(consensus.range_m)
+    return bool((np.isnan(mae_m) or mae_m > own_m) and is_shorter)
+
+
+def rival_comparison(
+    rival: AccuracyCurve, consensus: AccuracyCurve, where: str, why: str, beside: str = ""
+) -> Comparison:
+    """Compare a rival with the consensus; `beside` follows its own figures."""
+    mae_m, share = rival.over(PRINTED_RANGE_M)
+    return Comparison(
+        what=f"{rival.method} against the consensus, {where}",
+        paper="much less accurate",
+        ours=f"{ends_text(rival.range_m)}; over {ends_text(PRINTED_RANGE_M)} {100 * mae_m:.2f} cm "
+        f"at {share:.0%} of the pixels{beside}",
+        why=f"{why} Less accurate is who has both a shorter range and a larger MAE.",
+        agrees=is_behind(rival, consensus),
+    )
+
+
 def _rival_comparisons(methods: Sequence[AccuracyCurve]) -> list[Comparison]:
-    consensus = next(one for one in methods if one.method == TUNED.name)
-    own_m, own_mae_m = length_m(consensus.range_m), consensus.over(PRINTED_RANGE_M)[0]
-    rows = []
-    for name in (*PAPER_RIVALS, *(one.name for one in WHOLE)):
-        rival = next(one for one in methods if one.method == name)
-        mae_m, share = rival.over(PRINTED_RANGE_M)
-        is_less_exact = bool(np.isnan(mae_m) or mae_m > own_mae_m)
-        rows.append(
-            Comparison(
-                what=f"{name} against the consensus, on the same images",
-                paper="much less accurate",
-                ours=f"{ends_text(rival.range_m)}; over {ends_text(PRINTED_RANGE_M)} "
-                f"{100 * mae_m:.2f} cm at {share:.0%} of the pixels",
-                why=f"{_TWIN}, and an implementation of our own, tuned as carefully as ours; the "
-                "paper does not say how it set the parameters of others. Less accurate is who has "
-                "both a shorter range and a larger MAE.",
-                agrees=is_less_exact and length_m(rival.range_m) < own_m,
-            )
-        )
-    return rows
+    consensus = line_of(methods, TUNED.name)
+    why = (
+        f"{_TWIN}, and an implementation of our own, tuned as carefully as ours; the paper does "
+        "not say how it set the parameters of others."
+    )
+    return [
+        rival_comparison(line_of(methods, name), consensus, "on the same images", why)
+        for name in (*PAPER_RIVALS, *(one.name for one in WHOLE))
+    ]
 
 
 def _printed_comparison(methods: Sequence[AccuracyCurve]) -> Comparison:
-    line = next(one for one in methods if one.method == PRINTED.name)
+    line = line_of(methods, PRINTED.name)
     printed_m = float(OWN.printed_farthest_m or 0)
     return Comparison(
         what="farthest depth of the simulated system, Eq. 10 with known optics (MAE < 1 cm)",
@@ -522,7 +503,7 @@ def _remarks(methods: Sequence[AccuracyCurve]) -> list[str]:
 
 def _about_rivals(methods: Sequence[AccuracyCurve]) -> str:
     """Remark on the rivals that are better than the consensus."""
-    consensus = next(one for one in methods if one.method == TUNED.name)
+    consensus = line_of(methods, TUNED.name)
     own_m = consensus.over(PRINTED_RANGE_M)[0]
     better = [
         f"{one.method} ({100 * one.over(PRINTED_RANGE_M)[0]:.2f} cm)"

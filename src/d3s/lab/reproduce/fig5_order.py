@@ -15,7 +15,7 @@ from d3s.lab.evaluate.evaluation import Job, Rows, common_parameters, contenders
 from d3s.lab.evaluate.metrics import finite_mean
 from d3s.lab.evaluate.sweep import make_trial
 from d3s.lab.evaluate.truth import Truth
-from d3s.lab.reproduce.fig5_accuracy import QUICK_TEXTURES, TEXTURES, ends_text
+from d3s.lab.reproduce.fig5_accuracy import QUICK_TEXTURES, TEXTURES, ends_text, length_m
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, PRINTED_RANGE_M
 from d3s.lab.twin.scenes import Plane
@@ -75,16 +75,7 @@ def _contender(name: str, window_px: int = 0, labels: str = "subpixel") -> Conte
 def make_order(context: Context) -> Result:
     """Make the item: three experiments on planes, a figure, tables and what follows."""
     jobs = _jobs(context)
-    rows = join_rows(
-        results(
-            _measure,
-            jobs,
-            workers=context.workers,
-            folder=context.folder,
-            progress=context.progress,
-        ),
-        "rows",
-    )
+    rows = join_rows(results(_measure, jobs, **context.run(context.progress)), "rows")
     labels, gain, focus = (
         SweepTable(row for row in rows if row["experiment"] == name)
         for name in ("labels", "gain", "focus")
@@ -145,12 +136,7 @@ def _jobs(context: Context) -> list[Job]:
         seed=context.seed,
         photos=context.photos,
     )
-    common = {
-        "work": "order",
-        "sweep": sweep.model_dump(mode="json"),
-        "gain": 0.0,
-        "focus_dpt": 0.1,
-    }
+    common: Job = {"work": "order", "sweep": sweep.model_dump(mode="json"), "scene": "planes"}
     windows = _QUICK_WINDOWS_PX if quick else _WINDOWS_PX
     sized = [
         _contender(name, window, labels)
@@ -163,44 +149,26 @@ def _jobs(context: Context) -> list[Job]:
     depths_m = (QUICK_NEAR_M + QUICK_FAR_M) if quick else (NEAR_M + FAR_M)
     far_m = even_distances_m(*_FAR_PART_M, 3 if quick else 8)
     all_m = even_distances_m(0.4, PRINTED_RANGE_M[1], 4 if quick else 8)
-    jobs: list[Job] = [
-        {
-            "experiment": "labels",
-            "scene": "planes",
-            "depth_m": z,
-            "methods": [*sized, _contender("sift")],
-        }
-        for z in depths_m
-    ]
-    jobs += [
-        {
-            "experiment": "gain",
-            "scene": "planes",
-            "depth_m": z,
-            "gain": one,
-            "methods": [_contender(name, _EQUAL_PX) for name in of_gain],
-        }
-        for one, z in product(_GAINS[::3] if quick else _GAINS, far_m)
-    ]
-    jobs += [
-        {
-            "experiment": "focus",
-            "scene": scene,
-            "depth_m": z,
-            "focus_dpt": dpt,
-            # Differential defocus divides by the difference.
-            "methods": [_contender(n, _EQUAL_PX) for n in of_focus if dpt or n != "guo2017"],
-        }
-        for scene, dpt, z in product(_SCENES, _FOCUS_DPT[::2] if quick else _FOCUS_DPT, all_m)
+    by_gain = product(_GAINS[::3] if quick else _GAINS, far_m)
+    by_focus = product(_SCENES, _FOCUS_DPT[::2] if quick else _FOCUS_DPT, all_m)
+    gained = [_contender(name, _EQUAL_PX) for name in of_gain]
+    # Differential defocus divides by the difference in focus.
+    focused = {
+        dpt: [_contender(name, _EQUAL_PX) for name in of_focus if dpt or name != "guo2017"]
+        for dpt in _FOCUS_DPT
+    }
+    jobs: list[tuple[str, list[Contender], Job]] = [
+        *(("labels", [*sized, _contender("sift")], {"depth_m": z}) for z in depths_m),
+        *(("gain", gained, {"depth_m": z, "gain": gain}) for gain, z in by_gain),
+        *(
+            ("focus", focused[dpt], {"scene": scene, "depth_m": z, "focus_dpt": dpt})
+            for scene, dpt, z in by_focus
+        ),
     ]
     return [
-        {
-            **common,
-            **job,
-            "methods": [one.as_table() for one in job["methods"]],
-            "number": number,
-        }
-        for number, job in enumerate(jobs)
+        {**common, "gain": 0.0, "focus_dpt": 0.1, **cells, "experiment": name, "number": number}
+        | {"methods": [one.as_table() for one in some]}
+        for number, (name, some, cells) in enumerate(jobs)
     ]
 
 
@@ -282,19 +250,13 @@ def _range_m(rows: SweepTable) -> tuple[float, float] | None:
     return working_range_m([planes[0]["depth_m"] for planes in at], accurate)
 
 
-def _length_m(ends_m: tuple[float, float] | None) -> float:
-    return ends_m[1] - ends_m[0] if ends_m else 0.0
-
-
 def _label_rows(labels: SweepTable) -> list[dict[str, Cell]]:
     windows = sorted(set(labels.column("window_px")) - {0})
     rows = []
     for some in labels.groups("labels", "method"):
-        if not some:
-            continue
         by_window = {one[0]["window_px"]: one for one in some.groups("window_px")}
         ranges = {window: _range_m(one) for window, one in by_window.items()}
-        best = max(ranges, key=lambda window: _length_m(ranges[window]))
+        best = max(ranges, key=lambda window: length_m(ranges[window]))
         cells: dict[str, Cell] = {"method": some[0]["method"], "labels": some[0]["labels"]}
         for window in windows:
             # A method without a window has the same error in all columns.
@@ -357,7 +319,7 @@ def _comparisons(labels: SweepTable) -> list[Comparison]:
                     why="The paper does not say whether its rivals refine their labels; here they "
                     "differ in that alone.",
                     agrees=_far_cm(rival) > _far_cm(own)
-                    and _length_m(_range_m(rival)) < _length_m(_range_m(own)),
+                    and length_m(_range_m(rival)) < length_m(_range_m(own)),
                 )
             )
     return rows

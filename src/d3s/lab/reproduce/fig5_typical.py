@@ -1,13 +1,10 @@
 """Fig. 5c with typical lenses: accuracy over depth of a camera that was calibrated."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
 
 from d3s.lab.evaluate import PlaneSweep, evaluate_planes
 from d3s.lab.evaluate.cameras import NOISE, Lens, tuned_rig, typical_rig
-from d3s.lab.evaluate.evaluation import sweep_parameters
+from d3s.lab.evaluate.evaluation import consecutive, sweep_parameters
 from d3s.lab.evaluate.planes import evaluate_thresholds
 from d3s.lab.evaluate.table import Row, SweepTable
 from d3s.lab.reproduce.fig5_accuracy import (
@@ -19,19 +16,15 @@ from d3s.lab.reproduce.fig5_accuracy import (
     curves_of,
     depth_rows,
     ends_text,
-    length_m,
+    is_behind,
+    line_of,
     lines_of,
+    range_comparison,
     reaches_of,
+    rival_comparison,
 )
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.lab.reproduce.protocol import (
-    ACCURACY_THRESHOLD,
-    OTHERS,
-    PRINTED_RANGE_M,
-    TUNED,
-    consecutive,
-    holds_printed_range,
-)
+from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED_RANGE_M, TUNED
 from d3s.lab.twin.sequence import even_distances_m
 from d3s.lab.view.reproduction_accuracy import plot_methods
 from d3s.rig import Rig
@@ -52,6 +45,9 @@ def make_typical(context: Context) -> Result:
     measured = {lens: _measure(context, lens) for lens in _LENSES}
     lines = {lens: lines_of(rows) for lens, rows in measured.items()}
     typical = lines["typical"]
+    own, *rivals = (line_of(typical, name) for name in (TUNED.name, *PAPER_RIVALS))
+    how = "with typical lenses"
+    beside = f", the consensus {100 * own.over(PRINTED_RANGE_M)[0]:.2f} cm"
     rows: list[dict[str, Cell]] = [
         {"lens": lens, **row} for lens in _LENSES for one in lines[lens] for row in depth_rows(one)
     ]
@@ -74,8 +70,8 @@ def make_typical(context: Context) -> Result:
             ),
         ],
         comparisons=[
-            _range_comparison(typical),
-            *(_rival_comparison(_line(typical, name), typical) for name in PAPER_RIVALS),
+            range_comparison(own, f"{_WHY}, calibrated on boards of another texture.", f" {how}"),
+            *(rival_comparison(one, own, how, f"{_WHY}.", beside) for one in rivals),
             _order_comparison(typical),
         ],
         remarks=_remarks(lines),
@@ -106,20 +102,11 @@ def _measure(context: Context, lens: Lens) -> SweepTable:
     """Errors of every method on every plane; the consensus at the paper's threshold."""
     sweep, number = _sweep(context, lens), _LENSES.index(lens)
     parts = consecutive(context.progress, 4 * [len(sweep.places)])
-    common: dict[str, Any] = {
-        "sweep": sweep,
-        "rig": _rig(lens),
-        "workers": context.workers,
-        "folder": context.folder,
-    }
-    own = evaluate_thresholds(TUNED, (ACCURACY_THRESHOLD,), progress=parts[2 * number], **common)
-    others = evaluate_planes(OTHERS, progress=parts[2 * number + 1], **common)
+    rig, (begin, end) = _rig(lens), map(context.run, parts[2 * number : 2 * number + 2])
+    own = evaluate_thresholds(TUNED, (ACCURACY_THRESHOLD,), sweep=sweep, rig=rig, **begin)
+    others = evaluate_planes(OTHERS, sweep=sweep, rig=rig, **end)
     rows: list[Row] = [*own.rows, *others.rows]
     return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
-
-
-def _line(lines: Sequence[AccuracyCurve], name: str) -> AccuracyCurve:
-    return next(one for one in lines if one.method == name)
 
 
 def _lens_rows(lines: Mapping[Lens, Sequence[AccuracyCurve]]) -> list[dict[str, Cell]]:
@@ -128,7 +115,7 @@ def _lens_rows(lines: Mapping[Lens, Sequence[AccuracyCurve]]) -> list[dict[str, 
     for one in by_range(lines["typical"]):
         cells: dict[str, Cell] = {"method": one.method}
         for lens in _LENSES:
-            line = _line(lines[lens], one.method)
+            line = line_of(lines[lens], one.method)
             cells[f"{lens}_range"] = ends_text(line.range_m)
             cells[f"{lens}_mae_cm"] = 100 * line.over(PRINTED_RANGE_M)[0]
             cells[f"{lens}_far_mae_cm"] = 100 * line.over(_FAR_M)[0]
@@ -151,43 +138,10 @@ def _caption(context: Context) -> str:
     )
 
 
-def _range_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
-    found = _line(lines, TUNED.name)
-    return Comparison(
-        what=f"working range of the consensus at C > {ACCURACY_THRESHOLD:g} with typical lenses "
-        "(MAE < 1 cm): at least as long as printed?",
-        paper=ends_text(PRINTED_RANGE_M),
-        ours=f"{ends_text(found.range_m)}; on every texture {ends_text(found.strict_range_m)}",
-        why=f"{_WHY}, calibrated on boards of another texture.",
-        agrees=holds_printed_range(*(found.range_m or (np.inf, -np.inf))),
-    )
-
-
-def _rival_comparison(rival: AccuracyCurve, lines: Sequence[AccuracyCurve]) -> Comparison:
-    consensus = _line(lines, TUNED.name)
-    mae_m, share = rival.over(PRINTED_RANGE_M)
-    return Comparison(
-        what=f"{rival.method} against the consensus, with typical lenses",
-        paper="much less accurate",
-        ours=f"{ends_text(rival.range_m)}; over {ends_text(PRINTED_RANGE_M)} {100 * mae_m:.2f} cm "
-        f"at {share:.0%} of the pixels, the consensus "
-        f"{100 * consensus.over(PRINTED_RANGE_M)[0]:.2f} cm",
-        why=f"{_WHY}. Less accurate is who has both a shorter range and a larger MAE.",
-        agrees=_is_behind(rival, consensus),
-    )
-
-
-def _is_behind(rival: AccuracyCurve, consensus: AccuracyCurve) -> bool:
-    """Whether a method has a larger error over the paper's range, and a shorter range."""
-    mae_m, own_m = rival.over(PRINTED_RANGE_M)[0], consensus.over(PRINTED_RANGE_M)[0]
-    is_shorter = length_m(rival.range_m) < length_m(consensus.range_m)
-    return bool((np.isnan(mae_m) or mae_m > own_m) and is_shorter)
-
-
 def _order_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
-    consensus = _line(lines, TUNED.name)
+    consensus = line_of(lines, TUNED.name)
     own_m = consensus.over(_FAR_M)[0]
-    ratios = {name: _line(lines, name).over(_FAR_M)[0] / own_m for name in PAPER_RIVALS}
+    ratios = {name: line_of(lines, name).over(_FAR_M)[0] / own_m for name in PAPER_RIVALS}
     text = ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios.items())
     return Comparison(
         what=f"error of the paper's rivals over that of the consensus, {ends_text(_FAR_M)}, with "
@@ -200,9 +154,9 @@ def _order_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
 
 
 def _remarks(lines: Mapping[Lens, Sequence[AccuracyCurve]]) -> list[str]:
-    consensus = _line(lines["typical"], TUNED.name)
+    consensus = line_of(lines["typical"], TUNED.name)
     ahead = [
-        name for name in PAPER_RIVALS if not _is_behind(_line(lines["typical"], name), consensus)
+        name for name in PAPER_RIVALS if not is_behind(line_of(lines["typical"], name), consensus)
     ]
     verdict = (
         "The paper's order of methods comes back: the consensus is ahead of all four of its rivals."

@@ -15,7 +15,6 @@ from d3s.lab.view.methods import PAPER
 from d3s.lab.view.reproduction import OTHERS, Point, Side, plot_systems
 from d3s.optics import stereo
 
-# No default of the functions below: a range means nothing without the error that it allows.
 TABLE_DEPTH_ERROR_M = 0.01
 
 
@@ -36,25 +35,18 @@ class System:
         return self.focal_length_m / self.pixel_pitch_m
 
 
-def disparity_error_at_farthest_px(system: System, depth_error_m: float) -> float | None:
-    """Disparity error, in pixels, that causes a depth error at the printed farthest depth.
-
-    Paper Eq. 18. None for a system without such a depth.
-    """
-    if system.printed_farthest_m is None:
-        return None
-    return _disparity_error_px(system, depth_error_m, system.printed_farthest_m)
+def disparity_error_at_farthest_px(system: System) -> float | None:
+    """Disparity error, in pixels, at the printed farthest depth, if there is one: paper Eq. 18."""
+    farthest_m = system.printed_farthest_m
+    return None if farthest_m is None else _disparity_error_px(system, farthest_m)
 
 
-def farthest_depth_m(system: System, depth_error_m: float) -> float | None:
-    """Depth, in metres, at which the printed disparity error causes a depth error: Eq. 18 inverted.
-
-    None for a system without a printed disparity error.
-    """
+def farthest_depth_m(system: System) -> float | None:
+    """Farthest depth, in metres, by the printed disparity error, if there is one."""
     if system.printed_disparity_error_px is None:
         return None
     farthest = stereo.farthest_depth_m(
-        depth_error_m,
+        TABLE_DEPTH_ERROR_M,
         float(system.printed_disparity_error_px),
         focal_length_px=system.focal_length_px,
         baseline_m=system.baseline_m,
@@ -62,7 +54,7 @@ def farthest_depth_m(system: System, depth_error_m: float) -> float | None:
     return float(farthest)
 
 
-def printed_values_agree(system: System, depth_error_m: float) -> bool:
+def printed_values_agree(system: System) -> bool:
     """Whether the two printed results of a row can both be right, within rounding.
 
     Each stands for an interval of half a unit of its last decimal to either side. They agree if any
@@ -74,14 +66,14 @@ def printed_values_agree(system: System, depth_error_m: float) -> bool:
     nearest, farthest = _before_rounding(system.printed_farthest_m)
     lowest, highest = _before_rounding(system.printed_disparity_error_px)
     # Farther away, the same depth error is a smaller disparity error.
-    least_px = _disparity_error_px(system, depth_error_m, farthest)
-    most_px = _disparity_error_px(system, depth_error_m, nearest)
+    least_px = _disparity_error_px(system, farthest)
+    most_px = _disparity_error_px(system, nearest)
     return least_px <= highest and lowest <= most_px
 
 
-def _disparity_error_px(system: System, depth_error_m: float, depth_m: Decimal) -> float:
+def _disparity_error_px(system: System, depth_m: Decimal) -> float:
     error_px = stereo.disparity_error_px(
-        depth_error_m,
+        TABLE_DEPTH_ERROR_M,
         float(depth_m),
         focal_length_px=system.focal_length_px,
         baseline_m=system.baseline_m,
@@ -151,7 +143,7 @@ def make_systems(context: Context) -> Result:
     errors_px = {
         one.name: (
             float(one.printed_disparity_error_px or 0),
-            disparity_error_at_farthest_px(one, TABLE_DEPTH_ERROR_M) or 0.0,
+            disparity_error_at_farthest_px(one) or 0.0,
         )
         for one in with_range
     }
@@ -191,17 +183,17 @@ def _row(system: System) -> dict[str, Cell]:
         "focal_length_mm": round(1e3 * system.focal_length_m, 6),
         "pixel_um": round(1e6 * system.pixel_pitch_m, 6),
         "farthest_m_printed": None if printed[0] is None else float(printed[0]),
-        "farthest_m_computed": farthest_depth_m(system, TABLE_DEPTH_ERROR_M),
+        "farthest_m_computed": farthest_depth_m(system),
         "error_px_printed": None if printed[1] is None else float(printed[1]),
-        "error_px_computed": disparity_error_at_farthest_px(system, TABLE_DEPTH_ERROR_M),
-        "follows": printed_values_agree(system, TABLE_DEPTH_ERROR_M) if printed[0] else None,
+        "error_px_computed": disparity_error_at_farthest_px(system),
+        "follows": printed_values_agree(system) if printed[0] else None,
     }
 
 
 def _others() -> Comparison:
     """Compare the two result columns of the systems of others."""
     rows = [one for one in COMPARED_SYSTEMS if one is not OWN and one.printed_farthest_m]
-    follow = [one for one in rows if printed_values_agree(one, TABLE_DEPTH_ERROR_M)]
+    follow = [one for one in rows if printed_values_agree(one)]
     return Comparison(
         what="rows of others whose disparity error follows from the rest of the row",
         paper=f"all {len(rows)}",
@@ -213,8 +205,8 @@ def _others() -> Comparison:
 
 
 def _own() -> Comparison:
-    computed_px = disparity_error_at_farthest_px(OWN, TABLE_DEPTH_ERROR_M)
-    reach_m = farthest_depth_m(OWN, TABLE_DEPTH_ERROR_M)
+    computed_px = disparity_error_at_farthest_px(OWN)
+    reach_m = farthest_depth_m(OWN)
     return Comparison(
         what=f"disparity error of the paper's own system at {OWN.printed_farthest_m} m",
         paper=f"{OWN.printed_disparity_error_px} px",
@@ -222,7 +214,7 @@ def _own() -> Comparison:
         same_conditions=True,
         why="Eq. 18 with the numbers of the same row. No rounding makes them agree; with the "
         f"printed error the farthest depth would be {reach_m:.2f} m. See the errata, E7.",
-        agrees=printed_values_agree(OWN, TABLE_DEPTH_ERROR_M),
+        agrees=printed_values_agree(OWN),
     )
 
 

@@ -210,11 +210,8 @@ def _strip(shown: SceneMaps) -> SceneStrip:
         title: (depth_map.depth_m, _figures(shown.score_of(title)))
         for title, depth_map in shown.maps.items()
     }
-    return SceneStrip(
-        shown.name.capitalize(),
-        shown.trial.left,
-        {**maps, TRUE_DEPTH: (shown.trial.truth.depth_m, "")},
-    )
+    maps[TRUE_DEPTH] = shown.trial.truth.depth_m, ""
+    return SceneStrip(shown.name.capitalize(), shown.trial.left, maps)
 
 
 def _figures(one: Score) -> str:

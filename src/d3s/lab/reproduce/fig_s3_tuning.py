@@ -5,7 +5,7 @@ import numpy as np
 from d3s.calibrate.baselines import MISSING_M, BaselineSet, ChosenBaselines
 from d3s.calibrate.tuning import CONSENSUS, GOOD_R2
 from d3s.lab.evaluate.cameras import TunedTwin
-from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
+from d3s.lab.reproduce.item import Cell, Comparison, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import twin_for
 from d3s.lab.view.reproduction import plot_baselines, plot_tuning
 from d3s.types import FloatArray
@@ -13,11 +13,6 @@ from d3s.types import FloatArray
 PRINTED_REGION_M = (0.45e-3, 0.55e-3)
 # Times the least error: the error changes by as much over the printed region.
 _NEARLY_LEAST = 1.05
-
-
-def make_ab_fit(context: Context) -> Result:
-    """Make the item: the tuning of the twin as a figure, compared with the paper's."""
-    return ab_fit_of(twin_for(context))
 
 
 def ab_fit_of(twin: TunedTwin) -> Result:
@@ -52,17 +47,13 @@ def least_region_m(baselines_m: FloatArray, error_m: FloatArray) -> tuple[float,
 
 
 def _rows(twin: TunedTwin) -> list[dict[str, Cell]]:
-    tuning = twin.tuning
+    names = ("a_m_px", "a_sd_m_px", "b_m", "b_sd_m", "mae_m")
     return [
         {
-            "virtual_baseline_m": float(tuning.virtual_baselines_m[i]),
-            "a_m_px": float(tuning.a_m_px[i]),
-            "a_sd_m_px": float(tuning.a_sd_m_px[i]),
-            "b_m": float(tuning.b_m[i]),
-            "b_sd_m": float(tuning.b_sd_m[i]),
-            "mae_m": float(tuning.mae_m[i]),
+            "virtual_baseline_m": float(one),
+            **{name: float(getattr(twin.tuning, name)[i]) for name in names},
         }
-        for i in range(tuning.virtual_baselines_m.size)
+        for i, one in enumerate(twin.tuning.virtual_baselines_m)
     ]
 
 
@@ -102,7 +93,7 @@ AB_FIT = Item(
         "stereo and the offset grows, smoothly enough for a cubic; the error has a flat minimum."
     ),
     needs="seconds",
-    run=make_ab_fit,
+    run=lambda context: ab_fit_of(twin_for(context)),
     has_quick=False,
 )
 
@@ -110,11 +101,6 @@ AB_FIT = Item(
 PRINTED_M = (0.45e-3, 0.50e-3, 0.55e-3)
 # Costs are means over some thousand windows and scatter by some percent.
 _AS_GOOD = 1.1
-
-
-def make_baselines(context: Context) -> Result:
-    """Make the item: the cost of all sets of virtual baselines on the twin's boards."""
-    return baselines_of(twin_for(context))
 
 
 def baselines_of(twin: TunedTwin) -> Result:
@@ -197,6 +183,6 @@ BASELINES = Item(
         "are a tenth of the real baseline, and close together."
     ),
     needs="seconds",
-    run=make_baselines,
+    run=lambda context: baselines_of(twin_for(context)),
     has_quick=False,
 )

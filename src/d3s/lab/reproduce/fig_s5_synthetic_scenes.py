@@ -8,18 +8,11 @@ from d3s.calibrate.validation import ACCURATE_M
 from d3s.estimate.plot.panels import Values
 from d3s.lab.evaluate import Contender, SceneSweep, SweepResults, SweepTable, evaluate_scenes
 from d3s.lab.evaluate.cameras import NOISE
-from d3s.lab.evaluate.evaluation import sweep_parameters
+from d3s.lab.evaluate.evaluation import consecutive, sweep_parameters
 from d3s.lab.evaluate.metrics import ratio, worst
 from d3s.lab.evaluate.table import Row
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
-from d3s.lab.reproduce.protocol import (
-    ACCURACY_THRESHOLD,
-    OTHERS,
-    PRINTED,
-    TUNED,
-    consecutive,
-    twin_for,
-)
+from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, OTHERS, PRINTED, TUNED, twin_for
 from d3s.lab.view.reproduction_accuracy import (
     TRUE_DEPTH,
     SceneStrip,
@@ -74,20 +67,10 @@ def make_synthetic(context: Context) -> Result:
 
 def _evaluated(context: Context, sweep: SceneSweep, bare: Rig, tuned: Rig) -> list[SweepResults]:
     """Evaluate the equation as derived on the bare rig, and all others on the tuned rig."""
-    first, second = consecutive(context.progress, (sweep.count, sweep.count))
+    first, second = map(context.run, consecutive(context.progress, (sweep.count, sweep.count)))
     return [
-        evaluate_scenes(
-            methods,
-            sweep=sweep,
-            rig=rig,
-            workers=context.workers,
-            folder=context.folder,
-            progress=progress,
-        )
-        for methods, rig, progress in (
-            ((PRINTED,), bare, first),
-            ((TUNED, *OTHERS), tuned, second),
-        )
+        evaluate_scenes(PRINTED, sweep=sweep, rig=bare, **first),
+        evaluate_scenes((TUNED, *OTHERS), sweep=sweep, rig=tuned, **second),
     ]
 
 

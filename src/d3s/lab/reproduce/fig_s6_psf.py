@@ -4,7 +4,6 @@ import numpy as np
 
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.view.reproduction import plot_psfs
-from d3s.optics.lens import Lens
 from d3s.optics.psf import diffraction_psf
 from d3s.rig import Optics, Rig
 from d3s.types import FloatArray
@@ -55,15 +54,11 @@ def spot(optics: Optics, camera: int, depth_m: float, kind: str) -> FloatArray:
         density = np.clip((abs(radius_px) - from_middle) * _FINE + 0.5, 0.0, 1.0)
         density /= max(density.sum() / _FINE**2, 1.0 / _FINE**2)
     else:
-        density = _waves(from_middle, radius_px, lens)
+        table_px = np.linspace(0.0, float(from_middle.max()), 40 * _SPOT_PX)
+        table = diffraction_psf(table_px, radius_px, lens, WAVELENGTH_M)
+        density = np.interp(from_middle, table_px, table)
     fine = density.reshape(_SPOT_PX, _FINE, _SPOT_PX, _FINE)
     return np.asarray(fine.mean(axis=(1, 3)))
-
-
-def _waves(from_middle_px: FloatArray, radius_px: float, lens: Lens) -> FloatArray:
-    table_px = np.linspace(0.0, float(from_middle_px.max()), 40 * _SPOT_PX)
-    density = diffraction_psf(table_px, radius_px, lens, WAVELENGTH_M)
-    return np.interp(from_middle_px, table_px, density)
 
 
 def _radius_px(optics: Optics, camera: int, depth_m: float, kind: str) -> float:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d3s.batch.running import Workers
-from d3s.errors import InputError
 from d3s.lab.evaluate.cameras import Lens
+from d3s.lab.evaluate.evaluation import Run
 from d3s.types import Progress
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ class Context:
     workers: Workers = None
     progress: Progress | None = None  # called by items that take long
     tables_of: Callable[[str], Mapping[str, Rows] | None] = lambda name: None
+
+    def run(self, progress: Progress | None = None) -> Run:
+        """How an evaluation of the item runs."""
+        return Run(workers=self.workers, folder=self.folder, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,15 +118,6 @@ class Item:
     has_quick: bool = True  # whether a quick run makes it at a reduced size
     lens: Lens = "perfect"
 
-    def __post_init__(self) -> None:
-        if not self.name.replace("_", "").isalnum() or self.name != self.name.lower():
-            raise InputError(
-                f"name={self.name!r} must be lower case, digits and underscores: it names a folder."
-            )
-        for place in self.places:
-            if place != plain(place):
-                raise InputError(f"places has {place!r}, which must be {plain(place)!r}.")
-
 
 def plain(name: str) -> str:
     """Letters and digits of a name as it was typed, in lower case: "Fig. 5a" is fig5a."""
@@ -136,16 +131,9 @@ _DPI = 150
 
 
 def write_result(result: Result, root: Path, name: str, made_from: dict[str, Any]) -> None:
-    """Write the figures and tables of an item, and then `result.json`.
+    """Write the figures and tables of an item into its folder, and then `result.json`.
 
-    Parameters
-    ----------
-    result
-        Result of the item.
-    root, name
-        Folder of the reproduction, and name of the item, whose folder exists.
-    made_from
-        Everything that decides the result, as JSON can hold it.
+    `made_from` is everything that decides the result, as JSON can hold it.
     """
     folder = root / name
     earlier = stored_result(root, name)

@@ -1,13 +1,10 @@
 """Protocol of the paper: printed values, thresholds, and the methods measured on the tuned twin."""
 
-from collections.abc import Sequence
-
 from d3s.calibrate.tuning import CONSENSUS
 from d3s.estimate.methods import methods
 from d3s.lab.evaluate import Contender
 from d3s.lab.evaluate.cameras import TunedTwin, tuned_twin
 from d3s.lab.reproduce.item import Context
-from d3s.types import Progress
 
 PRINTED_RANGE_M = (0.3, 1.64)
 """Depths at which the error of the prototype is below 1 cm: Fig. 5a."""
@@ -48,14 +45,3 @@ def twin_for(context: Context) -> TunedTwin:
 def holds_printed_range(nearest_m: float, farthest_m: float) -> bool:
     """Whether a working range contains the paper's, except for one step at its far end."""
     return nearest_m <= PRINTED_RANGE_M[0] and farthest_m >= PRINTED_RANGE_M[1] - STEP_M
-
-
-def consecutive(progress: Progress | None, sizes: Sequence[int]) -> list[Progress | None]:
-    """Progress callbacks of consecutive works, with their sizes, that report to one callback."""
-    if progress is None:
-        return [None] * len(sizes)
-
-    def after(begun: int) -> Progress:
-        return lambda done, _: progress(begun + done, sum(sizes))
-
-    return [after(sum(sizes[:number])) for number in range(len(sizes))]

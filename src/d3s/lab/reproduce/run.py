@@ -50,12 +50,10 @@ _PLACES = (
 )
 
 
-def _item(module: str, name: str) -> Item:
-    item: Item = getattr(import_module(f"d3s.lab.reproduce.{module}"), name)
-    return item
-
-
-ITEMS = tuple(_item(*place.split(".")) for place in _PLACES)
+ITEMS: tuple[Item, ...] = tuple(
+    getattr(import_module(f"d3s.lab.reproduce.{module}"), name)
+    for module, name in (place.split(".") for place in _PLACES)
+)
 """All items in the order of the paper, which is their order on the page."""
 
 
@@ -119,34 +117,18 @@ def reproduce(
     Parameters
     ----------
     names
-        Names of items, or their places in the paper (fig3b); all items if there are none.
+        Names of items, or their places in the paper (fig3b); all `items` if there are none.
     folder
         Folder for the results. An item that is there, made from the same code and settings, is
         kept. One made in full is kept in a quick run too.
     quick
         Whether to use reduced sizes: some minutes for all items.
-    seed
-        Seed of everything random.
     lens
-        Lenses of the camera. With "typical", only items that have been measured with them are made.
-    photos
-        Folder of photos that are the textures of planes and scenes, in place of patterns.
-    workers
-        Number of processes; None for one for each core. Or the address of a Dask
-        scheduler.
+        With "typical" lenses, only items that have been measured with them are made.
     overwrite
         Whether to make items again that are there, and to write to a folder with other files.
-    watcher
-        Observer of the run; none if left out.
-    items
-        Items to choose from; all registered items if left out.
-
-    Raises
-    ------
-    InputError
-        When an item is unknown, or the number of workers is wrong.
-    OutputError
-        When the folder is a file, holds other files, or cannot be written to.
+    seed, photos, workers, watcher, items
+        As in `Context`; observer of the run; items to choose from.
     """
     # Items that read tables of others come after them.
     chosen = sorted(find_items(names, items, lens), key=lambda item: bool(item.uses))
@@ -197,10 +179,8 @@ def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     make_folder(folder)
     try:
         result = item.run(context)
-        made_from = _made_from(
-            item, root, context.quick, {"seed": context.seed, "photos": context.photos}
-        )
-        write_result(result, root, item.name, made_from)
+        given = {"seed": context.seed, "photos": context.photos}
+        write_result(result, root, item.name, _made_from(item, root, context.quick, given))
     except OutputError:  # the disk will fail for the others too
         raise
     except Exception as error:  # noqa: BLE001 - no error may stop the others

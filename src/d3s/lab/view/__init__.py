@@ -15,5 +15,6 @@ check               report of a check, with the trend of earlier ones
 methods             one style per method; charts of `d3s compare` and `d3s evaluate stereo`
 reproduction, reproduction_accuracy
                     figures of the paper, drawn again
+plots               parts of figures that several of them have
 page                HTML blocks: the parts of all pages
 """

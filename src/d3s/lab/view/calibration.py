@@ -1,7 +1,8 @@
 """Report of a calibration as one self-contained HTML page, with its numbers as JSON beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,21 +25,10 @@ from d3s.lab.view.page import (
 
 
 def write_report(report: Report, path: Path, *, overwrite: bool = False) -> Path:
-    """Write the page and its numbers; returns the path of the JSON file.
+    """Write the page, and its numbers as JSON beside it; returns the path of the JSON file.
 
-    Parameters
-    ----------
-    report
-        Result of `d3s.calibrate`, or of a calibration that failed.
-    path
-        Path of the HTML page. The JSON file has the same name with the suffix .json.
-    overwrite
-        Replace files that exist.
-
-    Raises
-    ------
-    OutputError
-        If a file cannot be written, or exists and `overwrite` is false.
+    The report may be that of a calibration that failed. Files that exist are replaced only if told
+    to.
     """
     return write_with_numbers(path, report_page(report), report.as_json(), overwrite=overwrite)
 
@@ -59,18 +49,11 @@ def _parts(report: Report) -> Iterator[str]:
     verdict = report.verdict
     remarks = [f"{one.words} {one.remedy}" for one in verdict.remarks]
     yield verdict_block(verdict.grade, verdict.summary, remarks)
-    yield from _measures_part(report)
-    yield from _error_part(report)
-    yield from _disparity_part(report)
-    yield from _rows_part(report)
-    yield from _light_part(report)
-    yield from _lenses_part(report)
-    yield from _geometry_part(report)
-    yield from _tuning_part(report)
-    yield from _noise_part(report)
-    yield from _frames_part(report)
-    yield from _notes_part(report)
-    yield from _findings_part(report)
+    for part in (
+        *(_measures_part, _error_part, _disparity_part, _rows_part, _light_part, _lenses_part),
+        *(_geometry_part, _tuning_part, _noise_part, _frames_part, _notes_part, _findings_part),
+    ):
+        yield from part(report)
     yield json_block(report.as_json(), "numbers")
 
 
@@ -82,37 +65,42 @@ def _measures_part(report: Report) -> Iterator[str]:
     yield words(NOTE_ON_MEASURES, "small")
 
 
+def _section(title: str, text: str, figures: Sequence[tuple[Any, str]]) -> Iterator[str]:
+    """Heading, text and figures with their captions; nothing without figures."""
+    if figures:
+        yield heading(title)
+        if text:
+            yield words(text)
+        yield grid(figure_block(figure, caption) for figure, caption in figures)
+
+
 def _error_part(report: Report) -> Iterator[str]:
-    if not report.validation:
-        return
-    yield heading("Error over distance")
-    yield words(
-        "Calibrated with every other frame, tested on those between: what to expect of boards that "
-        "the calibration has never seen. Shaded: sigma, as the method predicts it. Dashed: 1 cm, "
-        "and 95 %."
-    )
-    errors = plots.plot_errors(report.validation)
-    caption = "Mean absolute error, pixels with a depth, and errors within 3 sigma"
-    yield grid([figure_block(errors, caption)])
+    if report.validation:
+        caption = "Mean absolute error, pixels with a depth, and errors within 3 sigma"
+        yield from _section(
+            "Error over distance",
+            "Calibrated with every other frame, tested on those between: what to expect of boards "
+            "that the calibration has never seen. Shaded: sigma, as the method predicts it. "
+            "Dashed: 1 cm, and 95 %.",
+            [(plots.plot_errors(report.validation), caption)],
+        )
 
 
 def _disparity_part(report: Report) -> Iterator[str]:
     geometry, left = report.geometry, report.field_residuals
     if geometry is None:
         return
-    yield heading("Residual disparity")
-    yield words(
+    figures = [(plots.plot_residuals(geometry, left), "Residual disparity over 1/Z")]
+    if left is not None:
+        caption = "Residual disparity over the field of other frames, with the means of its ninths"
+        figures.append((plots.plot_residual_maps(left), caption))
+    yield from _section(
+        "Residual disparity",
         "Measured minus predicted disparity. A bend over 1/Z means that distances are measured "
         "from the wrong plane, a single point that one distance is wrong, a pattern over the field "
-        f"that lenses are not described. {_depth_of_a_residual(geometry)}"
+        f"that lenses are not described. {_depth_of_a_residual(geometry)}",
+        figures,
     )
-    residuals = plots.plot_residuals(geometry, left)
-    blocks = [figure_block(residuals, "Residual disparity over 1/Z")]
-    if left is not None:
-        maps = plots.plot_residual_maps(left)
-        caption = "Residual disparity over the field of other frames, with the means of its ninths"
-        blocks.append(figure_block(maps, caption))
-    yield grid(blocks)
 
 
 def _depth_of_a_residual(geometry: Geometry) -> str:
@@ -125,77 +113,65 @@ def _depth_of_a_residual(geometry: Geometry) -> str:
 
 def _rows_part(report: Report) -> Iterator[str]:
     rows, left = report.rows, report.field_residuals
-    blocks = []
+    figures = []
     if left is not None:
         maps = plots.plot_rows_maps(left)
-        blocks.append(figure_block(maps, "Vertical disparity left over the field of other frames"))
+        figures.append((maps, "Vertical disparity left over the field of other frames"))
     if rows is not None:
         over_frames = plots.plot_rows_over_frames(rows, report.distances_m)
-        blocks.append(figure_block(over_frames, "Vertical disparity left, frame by frame"))
-        blocks.append(figure_block(plots.plot_rows(rows), "Vertical disparity before and after"))
-    if blocks:
-        yield heading("Rows")
-        yield words("The same point has to be in the same row of both views, all over the field.")
-        yield grid(blocks)
+        figures.append((over_frames, "Vertical disparity left, frame by frame"))
+        figures.append((plots.plot_rows(rows), "Vertical disparity before and after"))
+    text = "The same point has to be in the same row of both views, all over the field."
+    yield from _section("Rows", text, figures)
 
 
 def _light_part(report: Report) -> Iterator[str]:
     maps, left = report.lens_maps, report.field_residuals
-    blocks = []
+    figures = []
     if maps is not None:
         light = plots.plot_light(maps, plots.half_size_of(report))
-        blocks.append(figure_block(light, "Light of both views, of that on the left axis"))
+        figures.append((light, "Light of both views, of that on the left axis"))
     if left is not None:
-        ratio = plots.plot_light_left(left)
-        blocks.append(figure_block(ratio, "What is left of their ratio"))
-    if blocks:
-        yield heading("Flat field")
-        yield words(
-            "Lenses are darker towards the sides, and one may be darker than the other. Views are "
-            "divided by these maps; what is left should be even."
-        )
-        yield grid(blocks)
+        figures.append((plots.plot_light_left(left), "What is left of their ratio"))
+    yield from _section(
+        "Flat field",
+        "Lenses are darker towards the sides, and one may be darker than the other. Views are "
+        "divided by these maps; what is left should be even.",
+        figures,
+    )
 
 
 def _lenses_part(report: Report) -> Iterator[str]:
-    maps = report.lens_maps
-    if maps is None:
-        return
-    half_size = plots.half_size_of(report)
-    yield heading("Lenses")
-    yield words(
-        "Distortion is taken out when a raw frame is split. Focus changes over the field, and "
-        "differs along rows and columns: methods take the blur that follows into account. "
-        "Crosses: the axes."
-    )
-    distortion = plots.plot_distortion(maps, half_size)
-    focus = plots.plot_focus(maps, half_size)
-    yield grid(
-        [
-            figure_block(distortion, "Displacement by distortion; arrows are enlarged"),
-            figure_block(focus, "Focus against that on the axis"),
-        ]
-    )
+    maps, half_size = report.lens_maps, plots.half_size_of(report)
+    if maps is not None:
+        distortion = plots.plot_distortion(maps, half_size)
+        yield from _section(
+            "Lenses",
+            "Distortion is taken out when a raw frame is split. Focus changes over the field, and "
+            "differs along rows and columns: methods take the blur that follows into account. "
+            "Crosses: the axes.",
+            [
+                (distortion, "Displacement by distortion; arrows are enlarged"),
+                (plots.plot_focus(maps, half_size), "Focus against that on the axis"),
+            ],
+        )
 
 
 def _geometry_part(report: Report) -> Iterator[str]:
     geometry, defocus = report.geometry, report.defocus
-    blocks = []
+    figures = []
     if geometry is not None:
-        disparity, distances = plots.plot_disparity(geometry), plots.plot_distances(geometry)
-        blocks += [
-            figure_block(disparity, "Disparity over 1/Z"),
-            figure_block(distances, "Distances as typed, against what the frames say"),
-        ]
+        distances = plots.plot_distances(geometry)
+        figures.append((plots.plot_disparity(geometry), "Disparity over 1/Z"))
+        figures.append((distances, "Distances as typed, against what the frames say"))
     if defocus is not None:
-        blocks.append(figure_block(plots.plot_defocus(defocus), "Relative blur of the two views"))
-    if blocks:
-        yield heading("Geometry and focus")
-        yield words(
-            "Disparity is a straight line over 1/Z: its slope is s0 B / p, its height at 0 is the "
-            "disparity of a point at infinity."
-        )
-        yield grid(blocks)
+        figures.append((plots.plot_defocus(defocus), "Relative blur of the two views"))
+    yield from _section(
+        "Geometry and focus",
+        "Disparity is a straight line over 1/Z: its slope is s0 B / p, its height at 0 is the "
+        "disparity of a point at infinity.",
+        figures,
+    )
     if report.matches is not None and report.anchors is not None:
         yield words(
             "Crosses: the anchors, towards which everything shrinks as the board goes away. "
@@ -208,34 +184,30 @@ def _geometry_part(report: Report) -> Iterator[str]:
 
 def _tuning_part(report: Report) -> Iterator[str]:
     tuning, chosen = report.tuning, report.baselines
-    if tuning is None:
-        return
-    yield heading("Tuned depth equation")
-    yield words(
-        "Scale a and offset b of the depth equation that the method consensus uses, over the "
-        "virtual baseline, with the cubics that stand for them. Shaded: the virtual baselines "
-        "that were chosen."
-    )
-    cubics, error = plots.plot_cubics(tuning, chosen), plots.plot_tuned_error(tuning, chosen)
-    yield grid(
-        [
-            figure_block(cubics, "a and b with their cubics"),
-            figure_block(error, "Error of the depth equation alone"),
-        ]
-    )
+    if tuning is not None:
+        error = plots.plot_tuned_error(tuning, chosen)
+        yield from _section(
+            "Tuned depth equation",
+            "Scale a and offset b of the depth equation that the method consensus uses, over the "
+            "virtual baseline, with the cubics that stand for them. Shaded: the virtual baselines "
+            "that were chosen.",
+            [
+                (plots.plot_cubics(tuning, chosen), "a and b with their cubics"),
+                (error, "Error of the depth equation alone"),
+            ],
+        )
 
 
 def _noise_part(report: Report) -> Iterator[str]:
     if report.noise is not None:
-        yield heading("Noise")
-        noise = plots.plot_noise(report.noise)
-        yield grid([figure_block(noise, "Noise of the sensor over intensity")])
+        caption = "Noise of the sensor over intensity"
+        yield from _section("Noise", "", [(plots.plot_noise(report.noise), caption)])
 
 
 def _notes_part(report: Report) -> Iterator[str]:
     if report.notes:
         yield heading("Remarks")
-        yield from (words(note) for note in report.notes)
+        yield from map(words, report.notes)
 
 
 def _findings_part(report: Report) -> Iterator[str]:
@@ -263,10 +235,6 @@ def _frames_part(report: Report) -> Iterator[str]:
 
 
 def _thumbnail(report: Report, frame: int) -> str:
-    caption = f"{report.names[frame]}\n{report.distances_m[frame]:g} m"
     is_out = frame in report.left_out
-    return photo_block(
-        report.thumbnails[frame],
-        f"{caption}, left out" if is_out else caption,
-        kind="out" if is_out else "",
-    )
+    caption = f"{report.names[frame]}\n{report.distances_m[frame]:g} m" + ", left out" * is_out
+    return photo_block(report.thumbnails[frame], caption, kind="out" * is_out)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.calibration_report import Report, RowsLeft
@@ -16,13 +15,13 @@ from d3s.calibrate.tuning import Tuning
 from d3s.calibrate.validation import FieldResiduals, Validation, mean_of_known
 from d3s.calibrate.verdict import RULES
 from d3s.lab.view.methods import styles_of
+from d3s.lab.view.plots import new_axes, new_figure
 from d3s.rig.lens_maps import LensMaps
 from d3s.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 LEFT, RIGHT, FIT, QUIET = "#1f6f8b", "#c8442d", "#222222", "#999999"
 _BRIGHT = {"left": "#35c8f0", "right": "#ff7a4d"}  # visible on a black and white board
@@ -37,8 +36,7 @@ _COVERED = 100 * (1 - RULES["beyond_3_sigma"].good)
 def plot_flow(report: Report) -> "Figure":
     """Fields, anchors and views in the raw frame, and the motion of places on the board."""
     rows, cols = report.shape
-    figure = new_figure((10.0, 10.0 * rows / cols))
-    axes = figure.subplots()
+    figure, axes = new_axes(10.0, 10.0 * rows / cols)
     if report.overview is not None:
         axes.imshow(
             report.overview, cmap="gray", extent=(-0.5, cols - 0.5, rows - 0.5, -0.5), vmax=400
@@ -54,8 +52,7 @@ def plot_flow(report: Report) -> "Figure":
 
 def plot_rows(rows: RowsLeft) -> "Figure":
     """Vertical disparity of all places, before and after rectification."""
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     widest = max(float(np.percentile(np.abs(rows.before_px), 99.5)), 0.5)
     bins = np.linspace(-widest, widest, 61).tolist()
     for values, name, colour in (
@@ -71,8 +68,7 @@ def plot_rows(rows: RowsLeft) -> "Figure":
 
 def plot_rows_over_frames(rows: RowsLeft, distances_m: FloatArray) -> "Figure":
     """Vertical disparity after rectification over the distance (frames,) of the board."""
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     frames = np.unique(rows.frame)
     middle, low, high = (
         np.array([np.percentile(rows.after_px[rows.frame == frame], share) for frame in frames])
@@ -89,8 +85,7 @@ def plot_rows_over_frames(rows: RowsLeft, distances_m: FloatArray) -> "Figure":
 
 def plot_disparity(found: Geometry) -> "Figure":
     """Disparity over 1/Z with the fitted line."""
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     frames = [one.frame for one in found.disparities if np.isfinite(found.depths_m[one.frame])]
     disparity = [one.disparity_px for one in found.disparities if one.frame in frames]
     vergence = 1 / found.depths_m[frames]
@@ -106,8 +101,7 @@ def plot_disparity(found: Geometry) -> "Figure":
 
 def plot_distances(found: Geometry) -> "Figure":
     """Distance by the ruler minus fitted depth, over depth."""
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     axes.axhline(0, color=QUIET, linewidth=0.8)
     axes.plot(found.depths_m, 1e3 * found.distance_errors_m, "o", color=LEFT, markersize=3.5)
     axes.set(xlabel="distance (m)", ylabel="typed less found (mm)")
@@ -116,8 +110,7 @@ def plot_distances(found: Geometry) -> "Figure":
 
 def plot_defocus(found: Defocus) -> "Figure":
     """Difference of the blur variances over 1/Z, and the fit."""
-    figure = new_figure((SIZE_IN[0], 3.1))
-    axes = figure.subplots()
+    figure, axes = new_axes(SIZE_IN[0], 3.1)
     blur = found.relative
     axes.errorbar(
         blur.vergence_dpt, blur.measured_px2, blur.sd_px2,
@@ -140,7 +133,7 @@ def plot_errors(validation: Sequence[Validation]) -> "Figure":
     The sigma of a method is shaded, where it is known.
     """
     has_sigma = any(one.within_3_sigma is not None for one in validation)
-    figure = new_figure((SIZE_IN[0], 4.6 if has_sigma else 3.8))
+    figure = new_figure(SIZE_IN[0], 4.6 if has_sigma else 3.8)
     panels = figure.subplots(
         2 + has_sigma, 1, sharex=True, height_ratios=(2.2, 1, 1)[: 2 + has_sigma]
     )
@@ -171,8 +164,7 @@ def plot_errors(validation: Sequence[Validation]) -> "Figure":
 
 def plot_noise(found: Noise) -> "Figure":
     """Standard deviation of the noise over intensity, and the fit."""
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     smooth = np.linspace(0, max(1.1 * float(found.intensity.max()), 0.1), 100)
     fitted = 100 * np.sqrt(found.variance_at(smooth))
     axes.plot(smooth, fitted, color=FIT, linewidth=1, label="fit")
@@ -195,7 +187,7 @@ def plot_noise(found: Noise) -> "Figure":
 
 def plot_cubics(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
     """Scale a and offset b over the virtual baseline, with cubics."""
-    figure = new_figure(SIZE_IN)
+    figure = new_figure(*SIZE_IN)
     first, second = figure.subplots(2, 1, sharex=True)
     baselines_mm = 1e3 * tuning.virtual_baselines_m
     smooth = np.linspace(tuning.virtual_baselines_m[0], tuning.virtual_baselines_m[-1], 200)
@@ -215,20 +207,12 @@ def plot_cubics(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
 
 def plot_tuned_error(tuning: Tuning, chosen: ChosenBaselines | None) -> "Figure":
     """Mean absolute error of the depth equation at the true shift, over the virtual baseline."""
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     baselines_mm = 1e3 * tuning.virtual_baselines_m
     axes.plot(baselines_mm, 100 * tuning.mae_m, "o-", color=LEFT, markersize=3)
     _shade_chosen(axes, chosen)
     axes.set(xlabel="virtual baseline (mm)", ylabel="MAE (cm)", ylim=(0, None))
     return figure
-
-
-def new_figure(size_in: tuple[float, float]) -> "Figure":
-    """Empty figure of a width and height in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size_in, layout="constrained")
 
 
 def legend_above(axes: "Axes", cols: int = 2) -> None:
@@ -287,27 +271,12 @@ class FieldMap(NamedTuple):
     ninths: FloatArray | None = None  # (3, 3), written into the map
 
 
-class MapColours(NamedTuple):
-    """Colours of the maps of a figure."""
-
-    label: str  # with the unit
-    low: float
-    high: float
-    colours: str = "RdBu_r"
-
-
 def plot_residuals(geometry: Geometry, left: FieldResiduals | None) -> "Figure":
     """Residual disparity over 1/Z: the frames of the fit, and other frames with their field.
 
-    Parameters
-    ----------
-    geometry
-        Residuals of the frames that the line was fitted to.
-    left
-        Residuals of other frames: bars are the standard deviation over the field, dots the ninths.
+    Bars are the standard deviation over the field, dots its ninths.
     """
-    figure = new_figure(SIZE_IN)
-    axes = figure.subplots()
+    figure, axes = new_axes(*SIZE_IN)
     limit = RULES["disparity_rms_px"].good
     axes.axhspan(-limit, limit, color=QUIET, alpha=0.15, linewidth=0, label=f"± {limit:g} px")
     axes.axhline(0, color=QUIET, linewidth=0.8)
@@ -329,32 +298,43 @@ def plot_residuals(geometry: Geometry, left: FieldResiduals | None) -> "Figure":
 
 def plot_residual_maps(left: FieldResiduals) -> "Figure":
     """Residual disparity over the field, of the nearest and of the farthest frames."""
-    panels = [
-        FieldMap(
-            title, mean_of_known(left.residual_px[some], 0), mean_of_known(left.ninths_px[some], 0)
-        )
-        for title, some in _near_and_far(left.depths_m)
-    ]
-    reach = _reach(panels, RULES["field_disparity_rms_px"].good)
-    return _draw_maps(left.x, left.y, panels, MapColours("residual disparity (px)", -reach, reach))
+    least, label = RULES["field_disparity_rms_px"].good, "residual disparity (px)"
+    return _near_and_far_maps(left, left.residual_px, least, label, left.ninths_px)
 
 
 def plot_rows_maps(left: FieldResiduals) -> "Figure":
     """Vertical disparity over the field, of the nearest and of the farthest frames."""
-    panels = [
-        FieldMap(title, mean_of_known(left.rows_px[some], 0))
-        for title, some in _near_and_far(left.depths_m)
-    ]
-    reach = _reach(panels, RULES["vertical_rms_px"].good)
-    return _draw_maps(left.x, left.y, panels, MapColours("vertical disparity (px)", -reach, reach))
+    least, label = RULES["vertical_rms_px"].good, "vertical disparity (px)"
+    return _near_and_far_maps(left, left.rows_px, least, label)
+
+
+def _near_and_far_maps(
+    left: FieldResiduals,
+    values: FloatArray,
+    least: float,
+    label: str,
+    ninths: FloatArray | None = None,
+) -> "Figure":
+    """Means of the nearest and of the farthest third of the frames; `least` end of the scale."""
+    order = np.argsort(left.depths_m)
+    count = max(len(order) // 3, 1)
+    parts = [order[:count], order[-count:]] if len(order) > 1 else [order]
+    panels = []
+    for name, some in zip(("nearest", "farthest"), parts, strict=False):
+        ends = sorted({f"{left.depths_m[some[0]]:.2f}", f"{left.depths_m[some[-1]]:.2f}"})
+        means = None if ninths is None else mean_of_known(ninths[some], 0)
+        title = f"{name} frames, {' to '.join(ends)} m"
+        panels.append(FieldMap(title, mean_of_known(values[some], 0), means))
+    reach = _reach(panels, least)
+    return _draw_maps(left.x, left.y, panels, label, (-reach, reach))
 
 
 def plot_light_left(left: FieldResiduals) -> "Figure":
     """Light of the left over the right view after correction, over the field."""
     panel = FieldMap("left over right, corrected", 100 * (left.light_ratio - 1))
     reach = _reach([panel], 100 * RULES["light_ratio_rms"].good)
-    scale = MapColours("too bright in the left view (%)", -reach, reach, "PuOr_r")
-    return _draw_maps(left.x, left.y, [panel], scale)
+    label = "too bright in the left view (%)"
+    return _draw_maps(left.x, left.y, [panel], label, (-reach, reach), "PuOr_r")
 
 
 def plot_light(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
@@ -366,8 +346,8 @@ def plot_light(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
     ]
     low = min(float(panel.values.min()) for panel in panels)
     high = max(float(panel.values.max()) for panel in panels)
-    scale = MapColours("light (%)", min(low, 99.0), max(high, low + 1), "viridis")
-    return _draw_maps(x, y, panels, scale)
+    ends = min(low, 99.0), max(high, low + 1)
+    return _draw_maps(x, y, panels, "light (%)", ends, "viridis")
 
 
 def plot_distortion(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
@@ -378,7 +358,7 @@ def plot_distortion(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
         step = maps.field_radius_px * (maps.distorted(camera, x, y) - np.stack([x, y]))
         panels.append(FieldMap(f"{name} view", np.hypot(*step)))
     high = max(1.0, *(float(panel.values.max()) for panel in panels))
-    figure = _draw_maps(x, y, panels, MapColours("displacement (px)", 0, high, "Blues"))
+    figure = _draw_maps(x, y, panels, "displacement (px)", (0, high), "Blues")
     x, y = _places((0.9 * half_size[0], 0.9 * half_size[1]), _FIELD_ARROWS)
     steps = [maps.distorted(camera, x, y) - np.stack([x, y]) for camera in range(len(_SIDES))]
     longest = max(float(np.hypot(*step).max()) for step in steps)
@@ -399,7 +379,7 @@ def plot_focus(maps: LensMaps, half_size: tuple[float, float]) -> "Figure":
         along_x, _, along_y = maps.focus_dpt(camera, x, y)
         panels += [FieldMap(f"{name}, along rows", along_x), FieldMap(f"{name}, columns", along_y)]
     reach = _reach(panels, 0.1)
-    return _draw_maps(x, y, panels, MapColours("focus nearer (dpt)", -reach, reach, "PRGn"), cols=2)
+    return _draw_maps(x, y, panels, "focus nearer (dpt)", (-reach, reach), "PRGn", cols=2)
 
 
 def half_size_of(report: Report) -> tuple[float, float]:
@@ -409,18 +389,6 @@ def half_size_of(report: Report) -> tuple[float, float]:
         return _HALF_SIZE
     diameter = 2 * report.lens_maps.field_radius_px
     return calibration.crop_rows_px / diameter, calibration.crop_cols_px / diameter
-
-
-def _near_and_far(depths_m: FloatArray) -> list[tuple[str, NDArray[np.intp]]]:
-    """Titles and numbers of the nearest and of the farthest third of the frames."""
-    order = np.argsort(depths_m)
-    count = max(len(order) // 3, 1)
-    parts = [order[:count], order[-count:]] if len(order) > 1 else [order]
-    titles = []
-    for name, some in zip(("nearest", "farthest"), parts, strict=False):
-        ends = sorted({f"{depths_m[some[0]]:.2f}", f"{depths_m[some[-1]]:.2f}"})
-        titles.append(f"{name} frames, {' to '.join(ends)} m")
-    return list(zip(titles, parts, strict=True))
 
 
 def _reach(panels: Sequence[FieldMap], least: float) -> float:
@@ -442,18 +410,23 @@ def _places(
 
 
 def _draw_maps(
-    x: FloatArray, y: FloatArray, panels: Sequence[FieldMap], scale: MapColours, cols: int = 1
+    x: FloatArray,
+    y: FloatArray,
+    panels: Sequence[FieldMap],
+    label: str,
+    ends: tuple[float, float],
+    colours: str = "RdBu_r",
+    cols: int = 1,
 ) -> "Figure":
-    """Maps below each other, or in columns, with one scale of colours."""
+    """Maps below each other, or in columns, with one scale of colours; the label has the unit."""
     rows = len(panels) // cols
     (left, right), (top, bottom) = _ends(x, 1), _ends(y, 0)
     height_in = (SIZE_IN[0] - 0.2) / cols * abs((bottom - top) / (right - left)) + 0.32
-    figure = new_figure((SIZE_IN[0], rows * height_in + 0.65))
+    figure = new_figure(SIZE_IN[0], rows * height_in + 0.65)
     grid = figure.subplots(rows, cols, squeeze=False)
-    image: AxesImage | None = None
     for axes, panel in zip(grid.flat, panels, strict=True):
         image = axes.imshow(
-            panel.values, cmap=scale.colours, vmin=scale.low, vmax=scale.high, aspect="equal",
+            panel.values, cmap=colours, vmin=ends[0], vmax=ends[1], aspect="equal",
             extent=(left, right, bottom, top), interpolation="nearest",
         )  # fmt: skip
         axes.set(xticks=[], yticks=[], facecolor="#dddddd")
@@ -462,10 +435,7 @@ def _draw_maps(
             _write_ninths(axes, panel.ninths)
         else:
             axes.plot(0, 0, "+", color=FIT, markersize=7)
-    if image is not None:
-        figure.colorbar(
-            image, ax=grid, orientation="horizontal", label=scale.label, aspect=30, pad=0.02
-        )
+    figure.colorbar(image, ax=grid, orientation="horizontal", label=label, aspect=30, pad=0.02)
     return figure
 
 

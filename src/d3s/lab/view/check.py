@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from d3s.check.check_report import CheckReport, Entry
-from d3s.check.drift_quantities import KINDS, Quantity
+from d3s.check.drift_quantities import KINDS, DriftKind
 from d3s.lab.view.page import (
     figure_block,
     grid,
@@ -20,6 +20,7 @@ from d3s.lab.view.page import (
     words,
     write_with_numbers,
 )
+from d3s.lab.view.plots import new_axes
 from d3s.types import FloatArray
 
 if TYPE_CHECKING:
@@ -35,23 +36,10 @@ _TIMES = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0))
 def write_check(
     report: CheckReport, path: Path, *, log: Sequence[Entry] = (), overwrite: bool = False
 ) -> Path:
-    """Write the page and its numbers; returns the path of the JSON file.
+    """Write the page, and its numbers as JSON beside it; returns the path of the JSON file.
 
-    Parameters
-    ----------
-    report
-        Result of `d3s.check`.
-    path
-        Path of the HTML page. The JSON file has the same name with the suffix .json.
-    log
-        Checks of the same camera, oldest first and this one last, for the trend.
-    overwrite
-        Replace files that exist.
-
-    Raises
-    ------
-    OutputError
-        If a file cannot be written, or exists and `overwrite` is false.
+    `log` are checks of the same camera, oldest first and this one last, for the trend. Files that
+    exist are replaced only if told to.
     """
     return write_with_numbers(path, check_page(report, log), report.as_json(), overwrite=overwrite)
 
@@ -70,7 +58,8 @@ def _parts(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
         f"by d3s {report.version}.",
         "small",
     )
-    yield _verdict(report)
+    grade = _GRADES[report.verdict]
+    yield verdict_block(grade, report.summary, report.remarks, report.verdict)
     yield from _quantities_part(report)
     yield from _trend_part(report, log)
     yield from _maps_part(report)
@@ -79,18 +68,13 @@ def _parts(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
     yield json_block(report.as_json(), "numbers")
 
 
-def _verdict(report: CheckReport) -> str:
-    grade, title = _GRADES[report.verdict], report.verdict
-    return verdict_block(grade, report.summary, report.remarks, title)
-
-
-def _title(one: Quantity) -> str:
-    return f"{one.kind.title} ({one.kind.unit})" if one.kind.unit else one.kind.title
+def _title(kind: DriftKind) -> str:
+    return f"{kind.title} ({kind.unit})" if kind.unit else kind.title
 
 
 def _quantities_part(report: CheckReport) -> Iterator[str]:
     rows = [
-        (_title(one), one.shown("value"), one.shown("sigma"), one.shown("limit"), one.state)
+        (_title(one.kind), one.shown("value"), one.shown("sigma"), one.shown("limit"), one.state)
         for one in report.quantities
     ]
     headings = ("quantity", "change", "sigma", "limit", "")
@@ -129,33 +113,24 @@ def _trend_part(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
 
 def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
     """Change of one quantity over the time of the checks."""
-    from matplotlib.figure import Figure
-
     kind = KINDS[name]
     known = [one for one in log if one.values.get(name) is not None]
     times = [datetime.fromisoformat(one.made) for one in known]
     values = kind.factor * np.array([one.values[name] for one in known], dtype=float)
     sigmas = kind.factor * np.array([one.sigmas.get(name) or 0.0 for one in known], dtype=float)
     digests = [one.rig_sha256 for one in known]
-    figure = Figure(figsize=(5, 3), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = new_axes(5, 3)
     seconds = np.array([(one - times[0]).total_seconds() for one in times])
     unit, size_s = next((one for one in _TIMES if seconds.max() >= 2 * one[1]), _TIMES[-1])
     for number, digest in enumerate(dict.fromkeys(digests)):
         own = np.array([one == digest for one in digests])
-        axes.errorbar(
-            seconds[own] / size_s,
-            values[own],
-            np.abs(sigmas[own]),
-            fmt="o-",
-            capsize=3,
-            color=f"C{number}",
-        )
+        style: dict[str, Any] = {"fmt": "o-", "capsize": 3, "color": f"C{number}"}
+        axes.errorbar(seconds[own] / size_s, values[own], np.abs(sigmas[own]), **style)
     for side in (-1, 1):
         axes.axhline(side * kind.factor * limit, linestyle="--", linewidth=1, color="0.5")
     axes.axhline(0, linewidth=0.8, color="0.7")
     axes.set_xlabel(f"{unit} since {times[0].isoformat(sep=' ', timespec='minutes')[:16]}")
-    axes.set_ylabel(f"{kind.title} ({kind.unit})" if kind.unit else kind.title)
+    axes.set_ylabel(_title(kind))
     return figure
 
 
@@ -170,20 +145,15 @@ def _maps_part(report: CheckReport) -> Iterator[str]:
     )
     rows = plot_map(report.shape, (found.x_px, found.y_px, found.rows_px), "rows (px)")
     light = plot_map(report.shape, (found.x_px, found.y_px, 100 * found.light), "light (%)")
-    yield grid(
-        [
-            figure_block(rows, "Rows by which the right view lies lower"),
-            figure_block(light, "Light of the right view, above that of the left one"),
-        ]
-    )
+    below = figure_block(rows, "Rows by which the right view lies lower")
+    above = figure_block(light, "Light of the right view, above that of the left one")
+    yield grid([below, above])
 
 
 def plot_map(
     shape: tuple[int, int], places: tuple[FloatArray, FloatArray, FloatArray], label: str
 ) -> "Figure":
     """Medians of a value over the cells of a view."""
-    from matplotlib.figure import Figure
-
     x, y, values = places
     side = max(shape) / _CELLS
     down, across = (max(round(size / side), 1) for size in shape)
@@ -196,8 +166,7 @@ def plot_map(
             table[i, j] = np.median(own)
     known = np.abs(table[np.isfinite(table)])
     reach = max(float(known.max()) if known.size else 0.0, 1e-6)
-    figure = Figure(figsize=(5, 3.6), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = new_axes(5, 3.6)
     extent = (-shape[1] / 2, shape[1] / 2, shape[0] / 2, -shape[0] / 2)
     image = axes.imshow(table, extent=extent, cmap="RdBu_r", vmin=-reach, vmax=reach)
     figure.colorbar(image, ax=axes, label=label)

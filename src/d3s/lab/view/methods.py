@@ -15,6 +15,7 @@ import numpy as np
 from d3s.lab.evaluate.league import SHARES, League, Section
 from d3s.lab.evaluate.stereo import StereoResults
 from d3s.lab.evaluate.stereo.evaluation import lines_of
+from d3s.lab.view.plots import new_figure, note, show_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,23 +107,18 @@ _MOST_IN_A_LINE = 3
 
 def plot_league(league: League) -> "Figure":
     """Plot MAE against density in each section; a mark is a method with its own filter."""
-    from matplotlib.figure import Figure
-
     sections = league.sections()
     lines = 1 if len(sections) <= _MOST_IN_A_LINE else 2
     across = -(-len(sections) // lines)
-    figure = Figure(figsize=(4.6 * across, 4.6 * lines), layout="constrained")
+    figure = new_figure(4.6 * across, 4.6 * lines)
     for number, section in enumerate(sections):
         axes = figure.add_subplot(lines, across, number + 1)
         _draw(axes, section)
         if number % across == 0:
             axes.set_ylabel("mean absolute error (cm)")
+    key, cols = _key(sections[0]), 3 * across
     figure.legend(
-        handles=_key(sections[0]),
-        loc="outside lower center",
-        ncols=3 * across,
-        frameon=False,
-        handlelength=3.2,
+        handles=key, loc="outside lower center", ncols=cols, frameon=False, handlelength=3.2
     )
     lens = ", typical lenses" * (league.program.lens == "typical")
     figure.suptitle(
@@ -159,17 +155,13 @@ def _draw(axes: "Axes", section: Section) -> None:
         axes.plot(100 * one.own["density"], 100 * one.own["mae_m"], **_mark(style))
     if np.isfinite(section.common_density):
         axes.axvline(100 * section.common_density, color="#999999", linestyle=":", linewidth=1.2)
-        axes.annotate(
-            f"common: {100 * section.common_density:.0f} %",
-            (100 * section.common_density, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, -4),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize="small",
-            color="#666666",
-        )
+        look: dict[str, Any] = {
+            "xycoords": ("data", "axes fraction"),
+            "fontsize": "small",
+            "color": _GREY,
+        }
+        text, at = f"common: {100 * section.common_density:.0f} %", 100 * section.common_density
+        note(axes, text, (at, 1.0), (-4, -4), ha="right", va="top", **look)
     axes.set(
         title=f"{section.name} ({section.pairs} pairs)",
         xlabel="pixels that have a depth (%)",
@@ -177,8 +169,7 @@ def _draw(axes: "Axes", section: Section) -> None:
         xlim=(-2, 103),
     )
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.grid(which="major", color="#dddddd", linewidth=0.7)
-    axes.spines[["top", "right"]].set_visible(False)
+    show_grid(axes)
 
 
 _NORMAL = (0.683, 0.954, 0.997)  # shares within 1, 2 and 3 sigma of a normal distribution
@@ -200,10 +191,8 @@ def plot_stereo(results: StereoResults) -> "Figure":
     share of errors within 1, 2 and 3 sigma; and the mean error of the first method as its least
     trusted pixels are dropped, by confidence, by sigma and by an oracle.
     """
-    from matplotlib.figure import Figure
-
     summary, lights = results.summary(), [one.name for one in results.lights]
-    figure = Figure(figsize=(13.5, 4.3 * len(lights)), layout="constrained")
+    figure = new_figure(13.5, 4.3 * len(lights))
     rows = figure.subplots(len(lights), 3, squeeze=False)
     for panels, light in zip(rows, lights, strict=True):
         lines = lines_of(summary, light)
@@ -213,9 +202,7 @@ def plot_stereo(results: StereoResults) -> "Figure":
         _draw_ranking(panels[2], lines[0], styles)
         panels[0].set_title(f"error over density, {light}")
         for axes in panels:
-            axes.grid(which="major", color="#dddddd", linewidth=0.7)
-            axes.set_axisbelow(True)
-            axes.spines[["top", "right"]].set_visible(False)
+            show_grid(axes)
     scenes = len(results.found.scenes)
     figure.suptitle(f"Stereo data set, mean over {scenes} scenes", fontsize="medium")
     return figure
@@ -232,9 +219,7 @@ def _draw_errors(axes: "Axes", lines: Sequence[SummaryLine], styles: Mapping[str
         style = styles[line["method"]]
         density, bad_1 = _points(line, "confidence", "bad_1")
         axes.plot(density, 100 * np.array(bad_1), **style.of_line, label=line["method"])
-        edge = style.colour if style.is_hollow else "white"
-        mark = style.of_marks(9.0) | {"markeredgecolor": edge, "zorder": 4}
-        axes.plot(100 * line["density"], 100 * line["bad_1"], **mark)
+        axes.plot(100 * line["density"], 100 * line["bad_1"], **_mark(style))
     axes.set(
         xlabel="judged pixels that are kept (%)",
         ylabel="of these, off by more than 1 px (%)",

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from d3s.lab.design.limits import Conditions, DepthLimits
+from d3s.lab.view.plots import new_figure
 from d3s.rig import Optics, Rig
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ def plot_optics(rig: Rig, limits: DepthLimits, diffracted: DepthLimits) -> "Figu
 
     `diffracted` are the limits with diffraction, at the same depths as `limits`.
     """
-    from matplotlib.figure import Figure  # pyplot would keep global state and need a screen
-
-    figure = Figure(figsize=(11, 4.0), layout="constrained")
+    figure = new_figure(11, 4.0)
     figure.suptitle(f"{rig.name}: {_assumptions(limits.conditions)}", fontsize="medium")
     blur, disparity, bound = figure.subplots(1, 3)
     _plot_blur(blur, rig.optics, limits)

@@ -71,18 +71,10 @@ def html_table(
     numbers: Sequence[int] = (),
     kinds: Iterable[str] = (),
 ) -> str:
-    """HTML table.
+    """HTML table: headings and rows of as many cells.
 
-    Parameters
-    ----------
-    headings
-        Heading of each column.
-    rows
-        Cells of each row, as many as headings.
-    numbers
-        Indices of the columns to align right.
-    kinds
-        CSS class of each row, such as "good"; none if left.
+    `numbers` are the indices of the columns to align right, and `kinds` the CSS class of each row,
+    such as "good"; none if left.
     """
     return str(_macros().table(headings, rows, numbers, list(kinds)))
 

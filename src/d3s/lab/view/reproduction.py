@@ -1,22 +1,23 @@
 """Figures of the reproduction without sweeps: Figs. 1b, 3b, 6, S1, S3, S6, Table S1, Eq. S11."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from d3s.calibrate.baselines import ChosenBaselines
 from d3s.calibrate.tuning import Tuning
 from d3s.lab.view.methods import OURS, PAPER
+from d3s.lab.view.plots import new_axes, new_figure, note
 from d3s.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
 PROTOTYPE, OTHERS, QUIET = "#222222", "#666666", "#999999"
-DEPTH_COLOURS = "viridis"
+_COLOURS = "viridis_r"  # of inverse depth
 Side = Literal["ne", "nw", "se", "sw"]
 
 
@@ -29,13 +30,6 @@ class Point(NamedTuple):
     colour: str
     marker: str = "o"
     side: Side = "ne"
-
-
-def new_figure(width_in: float, height_in: float) -> "Figure":
-    """Return a new empty figure."""
-    from matplotlib.figure import Figure  # not pyplot: no global state, no screen
-
-    return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
 _BESIDE = 1.09  # factor in size between neighbouring bars of one camera
@@ -57,36 +51,20 @@ def plot_working_ranges(ranges: Sequence[Range], commercial_mm: float) -> "Figur
 
     Bars of one size are side by side around that size.
     """
-    figure = new_figure(10.0, 4.2)
-    axes = figure.subplots()
+    figure, axes = new_axes(10.0, 4.2)
     axes.axvspan(commercial_mm, 170, color="0.93", zorder=0)
-    axes.text(
-        commercial_mm * 1.04,
-        0.06,
-        "commercial stereo cameras:\nbaseline from 5 cm",
-        fontsize="small",
-    )
+    words = "commercial stereo cameras:\nbaseline from 5 cm"
+    axes.text(commercial_mm * 1.04, 0.06, words, fontsize="small")
     for one, place_mm in zip(ranges, _places_mm(ranges), strict=True):
         ends = (one.farthest_m, one.farthest_m) if one.is_open else (one.nearest_m, one.farthest_m)
-        axes.plot(
-            [place_mm] * 2,
-            ends,
-            color=one.colour,
-            linewidth=5,
-            solid_capstyle="butt",
-            marker="v" if one.is_open else None,
-            markersize=6,
-        )
-        axes.annotate(
-            one.name,
-            (place_mm, one.farthest_m),
-            xytext=(0, 6),
-            textcoords="offset points",
-            rotation=90,
-            ha="center",
-            fontsize="x-small",
-            color=one.colour,
-        )
+        bar: dict[str, Any] = {
+            "linewidth": 5,
+            "solid_capstyle": "butt",
+            "marker": "v" if one.is_open else None,
+        }
+        axes.plot([place_mm] * 2, ends, color=one.colour, markersize=6, **bar)
+        place = (place_mm, one.farthest_m)
+        note(axes, one.name, place, (0, 6), rotation=90, ha="center", color=one.colour)
     axes.set(
         xlabel="larger of baseline and focal length (mm)",
         ylabel="depth with MAE below 1 cm (m)",
@@ -131,16 +109,9 @@ def draw_points(axes: "Axes", points: Sequence[Point]) -> None:
     for point in points:
         axes.plot(point.size_mm, point.depth_m, point.marker, color=point.colour, markersize=6)
         is_left, is_above = "w" in point.side, "n" in point.side
-        axes.annotate(
-            point.name,
-            (point.size_mm, point.depth_m),
-            xytext=(-5 if is_left else 5, 3 if is_above else -3),
-            ha="right" if is_left else "left",
-            va="bottom" if is_above else "top",
-            textcoords="offset points",
-            fontsize="x-small",
-            color=point.colour,
-        )
+        offset = (-5 if is_left else 5, 3 if is_above else -3)
+        sides = {"ha": "right" if is_left else "left", "va": "bottom" if is_above else "top"}
+        note(axes, point.name, (point.size_mm, point.depth_m), offset, color=point.colour, **sides)
     others = [point for point in points if point.colour == OTHERS]
     if len(others) > 1:
         slope, offset = np.polyfit(
@@ -151,16 +122,11 @@ def draw_points(axes: "Axes", points: Sequence[Point]) -> None:
         axes.plot(ends, np.exp(offset) * ends**slope, "--", color=QUIET, linewidth=1, label=label)
         axes.legend(loc="upper left", fontsize="x-small", frameon=False)
     axes.set(xscale="log", yscale="log", xlim=(1.4, 170), ylim=(0.25, 9))
-    _plain_numbers(axes)
-    axes.grid(alpha=0.25, which="both")
-
-
-def _plain_numbers(axes: "Axes") -> None:
-    """Label logarithmic axes with plain numbers."""
     sizes_mm, depths_m = (2, 5, 10, 20, 50, 100), (0.3, 0.5, 1, 2, 5)
     axes.minorticks_off()
     axes.set_xticks(sizes_mm, [f"{one:g}" for one in sizes_mm])
     axes.set_yticks(depths_m, [f"{one:g}" for one in depths_m])
+    axes.grid(alpha=0.25, which="both")
 
 
 def _draw_pairs(axes: "Axes", errors_px: Mapping[str, tuple[float, float]]) -> None:
@@ -213,19 +179,13 @@ def plot_psfs(
 def plot_cases(
     true_m: FloatArray, found_m: Mapping[str, tuple[FloatArray, FloatArray | None]]
 ) -> "Figure":
-    """Plot estimated against true depth, a panel for each case.
+    """Plot estimated against true depth, (depths,), a panel for each case.
 
-    Parameters
-    ----------
-    true_m
-        True depths, (depths,).
-    found_m
-        Depths by the derived equation, and by the printed one if it differs, (depths, pixels), for
-        each case. Lines are medians over the pixels, bands contain 90 % of them.
+    Depths of a case are those by the derived equation, and by the printed one if it differs,
+    (depths, pixels). Lines are medians over the pixels, bands contain 90 % of them.
     """
-    cols = 4
     figure = new_figure(11.0, 5.2)
-    grid = figure.subplots(2, cols, sharex=True, sharey=True).ravel()
+    grid = figure.subplots(2, 4, sharex=True, sharey=True).ravel()
     for axes in grid[len(found_m) :]:
         axes.axis("off")
     for axes, (name, (derived_m, printed_m)) in zip(grid, found_m.items(), strict=False):
@@ -270,66 +230,47 @@ def plot_plane(predictions: Predictions) -> "Figure":
     Colours are linear in inverse depth, so that negative predictions, which are beyond infinity,
     have the colour of the farthest depth.
     """
-    colours = _Colours(predictions.true_m)
+    from matplotlib.colors import Normalize
+
+    true_m = predictions.true_m
+    norm = Normalize(1.0 / (_FARTHEST * true_m), 1.0 / (_NEAREST * true_m))
     figure = new_figure(11.0, 4.4)
     first, second, third = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
-    _draw_lines(first, predictions, colours)
-    _draw_field(second, predictions, colours)
+    _draw_lines(first, predictions, norm)
+    _draw_field(second, predictions, norm)
     _draw_cuts(third, predictions)
     return figure
 
 
-class _Colours:
-    """Colour map of depths around a true depth."""
-
-    # Times the true depth: equal differences of inverse depth to either side.
-    _NEAREST, _FARTHEST = 0.7, 1.75
-
-    def __init__(self, true_m: float) -> None:
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
-        ends = 1.0 / (self._FARTHEST * true_m), 1.0 / (self._NEAREST * true_m)
-        self.norm, self.map = Normalize(*ends), f"{DEPTH_COLOURS}_r"
-        self._scale = ScalarMappable(self.norm, self.map)
-        self.ticks_m = true_m * np.array([0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7])
-
-    def of(self, depth_m: ArrayLike) -> FloatArray:
-        """Colours of depths, (..., 4)."""
-        return np.asarray(self._scale.to_rgba(1.0 / np.asarray(depth_m)))
+_NEAREST, _FARTHEST = 0.7, 1.75
+"""Ends of the colours of depth in true depths: equal differences of inverse depth."""
 
 
-def _draw_lines(axes: "Axes", p: Predictions, colours: _Colours) -> None:
+def _draw_lines(axes: "Axes", p: Predictions, norm: "Normalize") -> None:
     """Plot the predictions of every candidate on its line, as the paper draws them."""
+    from matplotlib import colormaps
+
+    along_mm = 1e3 * p.baselines_m
+    points: dict[str, Any] = {"edgecolors": "black", "linewidths": 0.5, "s": 42, "zorder": 2}
     for candidate_m, shifts_px, depths_m in zip(
         p.candidates_m, p.shifts_px, p.depths_m, strict=True
     ):
         width = 4.0 if np.isclose(candidate_m, p.true_m) else 1.5
-        along_mm, line = 1e3 * p.baselines_m, tuple(colours.of(candidate_m))
-        axes.plot(along_mm, shifts_px, color=line, linewidth=width, zorder=1)
-        axes.scatter(
-            along_mm,
-            shifts_px,
-            c=colours.of(depths_m),
-            edgecolors="black",
-            linewidths=0.5,
-            s=42,
-            zorder=2,
-        )
+        colour = colormaps[_COLOURS](norm(1.0 / candidate_m))
+        axes.plot(along_mm, shifts_px, color=colour, linewidth=width, zorder=1)
+        axes.scatter(along_mm, shifts_px, c=1.0 / depths_m, cmap=_COLOURS, norm=norm, **points)
     axes.set(xlabel="virtual baseline (mm)", ylabel="shift of the right view (px)")
     axes.set_title("lines: candidates; points: predictions", fontsize="small")
 
 
-def _draw_field(axes: "Axes", p: Predictions, colours: _Colours) -> None:
-    mesh = axes.pcolormesh(
-        1e3 * p.field_baselines_m,
-        p.field_shifts_px,
-        1.0 / p.field_m,
-        cmap=colours.map,
-        norm=colours.norm,
-        shading="nearest",
-        rasterized=True,
-    )
+def _draw_field(axes: "Axes", p: Predictions, norm: "Normalize") -> None:
+    style: dict[str, Any] = {
+        "cmap": _COLOURS,
+        "norm": norm,
+        "shading": "nearest",
+        "rasterized": True,
+    }
+    mesh = axes.pcolormesh(1e3 * p.field_baselines_m, p.field_shifts_px, 1.0 / p.field_m, **style)
     for candidate_m, shifts_px in zip(p.candidates_m, p.shifts_px, strict=True):
         is_true = np.isclose(candidate_m, p.true_m)
         colour, width = ("white", 2.5) if is_true else ("0.75", 0.8)
@@ -341,7 +282,8 @@ def _draw_field(axes: "Axes", p: Predictions, colours: _Colours) -> None:
     )
     axes.set_title("every prediction; white: the true depth", fontsize="small")
     bar = axes.figure.colorbar(mesh, ax=axes, label="depth (m)", extend="both")
-    bar.set_ticks((1.0 / colours.ticks_m).tolist(), labels=[f"{z:.2g}" for z in colours.ticks_m])
+    ticks_m = p.true_m * np.array([0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7])
+    bar.set_ticks((1.0 / ticks_m).tolist(), labels=[f"{z:.2g}" for z in ticks_m])
 
 
 def _draw_cuts(axes: "Axes", p: Predictions) -> None:
@@ -372,22 +314,12 @@ def plot_confidence(
         best = int(values.argmax())
         axes.plot(candidates_m, values, color=colour, linewidth=1.2)
         axes.axvline(true_m, color=QUIET, linestyle="--", label=f"true depth, {true_m:.2f} m")
-        axes.plot(
-            candidates_m[best],
-            values[best],
-            "v",
-            color="black",
-            label=f"chosen, {candidates_m[best]:.2f} m",
-        )
+        label = f"chosen, {candidates_m[best]:.2f} m"
+        axes.plot(candidates_m[best], values[best], "v", color="black", label=label)
         axes.set(xlabel="candidate depth (m)", title=name, ylim=(0, 1.08))
         # Below the axes, where no curve can pass.
-        axes.legend(
-            fontsize="small",
-            frameon=False,
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.16),
-            ncols=2,
-        )
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2}
+        axes.legend(fontsize="small", frameon=False, **below)
         axes.grid(alpha=0.25)
     axes_of[0].set_ylabel("confidence")
     return figure
@@ -431,20 +363,11 @@ def plot_baselines(chosen: ChosenBaselines, printed_m: Sequence[float]) -> "Figu
     counts = np.arange(1, len(chosen.best_of_count) + 1)
     first.plot(counts, [1e3 * one.cost_m for one in chosen.best_of_count], "o-", color=OURS)
     for count, one in zip(counts, chosen.best_of_count, strict=True):
-        first.annotate(
-            f"{100 * one.density:.1f} %",
-            (count, 1e3 * one.cost_m),
-            xytext=(0, -14),
-            textcoords="offset points",
-            ha="center",
-            fontsize="x-small",
-        )
+        text = f"{100 * one.density:.1f} %"
+        note(first, text, (float(count), 1e3 * one.cost_m), (0, -14), ha="center")
     first.set(xlabel="how many virtual baselines", ylabel="cost of the best set (mm)")
-    first.set(
-        xticks=counts,
-        xlim=(0.5, counts[-1] + 0.5),
-        ylim=(0, 1.25e3 * max(one.cost_m for one in chosen.best_of_count)),
-    )
+    highest_mm = 1.25e3 * max(one.cost_m for one in chosen.best_of_count)
+    first.set(xticks=counts, xlim=(0.5, counts[-1] + 0.5), ylim=(0, highest_mm))
     first.set_title("numbers: share of windows with a depth", fontsize="small")
     first.grid(alpha=0.25)
     sampled_mm = 1e3 * chosen.sampled_m

@@ -1,13 +1,14 @@
 """Figures of the reproduction with measured errors: Figs. 5, 7 and S5."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from d3s.estimate.plot.panels import Values, depth_norm, set_depth_ticks, show_depth, show_grey
 from d3s.lab.view.methods import OURS, PAPER, Style, styles_of
-from d3s.lab.view.reproduction import QUIET, new_figure
+from d3s.lab.view.plots import new_axes, new_figure
+from d3s.lab.view.reproduction import QUIET
 from d3s.types import FloatArray
 
 if TYPE_CHECKING:
@@ -49,14 +50,9 @@ def plot_thresholds(
     errors, reach = figure.subplots(1, 2, width_ratios=(1.15, 1))
     draw_errors(errors, curves)
     errors.plot(paper[1], (_ACCURATE_CM,) * 2, color=PAPER, linewidth=7, alpha=0.3)
-    errors.annotate(
-        f"paper's prototype at {paper[0]:g}",
-        (np.mean(paper[1]), 1.1 * _ACCURATE_CM),
-        ha="center",
-        va="bottom",
-        fontsize="x-small",
-        color=PAPER,
-    )
+    place = (float(np.mean(paper[1])), 1.1 * _ACCURATE_CM)
+    style: dict[str, Any] = {"fontsize": "x-small", "color": PAPER}
+    errors.annotate(f"paper's prototype at {paper[0]:g}", place, ha="center", va="bottom", **style)
     errors.set_title("a  Error at several thresholds of confidence", loc="left", fontsize="medium")
     errors.legend(title="threshold", fontsize="x-small", title_fontsize="x-small", frameon=False)
     _draw_reach(reach, thresholds, ranges_m, density, paper)
@@ -119,15 +115,13 @@ def _draw_ranges(axes: "Axes", reaches: Sequence[Reach]) -> None:
     for place, one in enumerate(reaches):
         if one.range_m is not None:
             near_m, far_m = one.range_m
-            axes.barh(
-                place,
-                max(far_m - near_m, 0.01),
-                left=near_m,
-                height=0.6,
-                color=one.style.face,
-                edgecolor=one.style.colour,
-                linestyle=one.style.line if one.style.is_hollow else "-",
-            )
+            line = one.style.line if one.style.is_hollow else "-"
+            look: dict[str, Any] = {
+                "color": one.style.face,
+                "edgecolor": one.style.colour,
+                "linestyle": line,
+            }
+            axes.barh(place, max(far_m - near_m, 0.01), left=near_m, height=0.6, **look)
         where = 0.27 if one.range_m is None else one.range_m[1] + 0.03
         axes.text(where, place, one.words, va="center", fontsize="x-small")
     axes.set_yticks(range(len(reaches)), [one.name for one in reaches], fontsize="small")
@@ -180,8 +174,7 @@ def _write_in(axes: "Axes", said: str) -> None:
 
 def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]]) -> "Figure":
     """Plot the mean absolute error of each method on each scene."""
-    figure = new_figure(11.0, 3.8)
-    axes = figure.subplots()
+    figure, axes = new_axes(11.0, 3.8)
     place = np.arange(len(scenes))
     styles = styles_of(mae_m)
     for number, (name, errors_m) in enumerate(mae_m.items()):
@@ -194,9 +187,7 @@ def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]
     axes.set(yscale="log", ylabel="mean absolute error (cm)", xlim=(-0.5, len(scenes) - 0.5))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(alpha=0.25, axis="y")
-    axes.legend(
-        fontsize="x-small", frameon=False, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5)
-    )
+    axes.legend(fontsize="x-small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -217,14 +208,10 @@ def plot_panels(panels: Sequence[Panel]) -> "Figure":
     known = {}
     for axes, panel in zip(figure.subplots(-(-len(panels) // 3), 3).flat, panels, strict=True):
         for name, points in panel.lines.items():
-            marks = {"marker": styles[name].marker, "markerfacecolor": styles[name].face}
-            (known[name],) = axes.plot(
-                *zip(*points, strict=True),
-                **styles[name].of_line,
-                **marks,
-                markersize=5,
-                label=name,
-            )
+            style = styles[name]
+            marks = {"marker": style.marker, "markerfacecolor": style.face, "markersize": 5}
+            across_up = zip(*points, strict=True)
+            (known[name],) = axes.plot(*across_up, **style.of_line, **marks, label=name)
         axes.set_title(panel.title, loc="left", fontsize="medium")
         axes.set(xlabel=panel.across, ylabel=panel.up)
         if panel.is_log:

@@ -1,7 +1,7 @@
 """Figures of the digital twin: a pair with its truth, a contact sheet of scenes."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from d3s.estimate.plot.panels import (
 )
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.raw import RawFrame
+from d3s.lab.view.plots import new_figure
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
     from matplotlib.image import AxesImage
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
 def plot_pair(pair: Pair) -> "Figure":
     """Figure of both views of a pair and its truth, each with its unit."""
-    from matplotlib.figure import Figure
-
     rows, cols = pair.left.shape
-    figure = Figure(figsize=(12, 1.2 + 6 * rows / cols), layout="constrained")
+    figure = new_figure(12, 1.2 + 6 * rows / cols)
     figure.suptitle(f"{pair.rig.name}: {rows} x {cols} px", fontsize="medium")
     axes = figure.subplots(2, 4)
     greys = {"Left": pair.left, "Right": pair.right, "Left, perfect lens": pair.all_in_focus}
@@ -70,11 +68,9 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
     sheet = figure.add_gridspec(len(examples) + 1, 4, height_ratios=[*tall, 0.1])
     norm = depth_norm(np.concatenate([one.depth_m.ravel() for one in examples.values()]))
     for row, (name, one) in enumerate(examples.items()):
-        if isinstance(one, Pair):
-            cells = [sheet[row, column] for column in range(4)]
-            shown = _add_pair_row(figure, cells, name, one, norm)
-        else:
-            shown = _add_raw_row(figure, (sheet[row, :2], sheet[row, 2:]), name, one, norm)
+        width = 1 if isinstance(one, Pair) else 2
+        cells = [sheet[row, column : column + width] for column in range(0, 4, width)]
+        shown = _add_row(figure, cells, name, one, norm)
     bar = figure.colorbar(
         shown, cax=figure.add_subplot(sheet[-1, 1:3]), orientation="horizontal", label="depth (m)"
     )
@@ -82,30 +78,21 @@ def plot_scenes(examples: Mapping[str, Pair | RawFrame], *, width_in: float = 9.
     return figure
 
 
-def _add_pair_row(
-    figure: "Figure", cells: "list[SubplotSpec]", name: str, pair: Pair, norm: "Normalize"
+def _add_row(
+    figure: "Figure", cells: "Sequence[SubplotSpec]", name: str, one: Pair | RawFrame, norm: Any
 ) -> "AxesImage":
-    left, right, depth, hidden = (figure.add_subplot(cell) for cell in cells)
-    show_grey(left, pair.left, "Left view")
-    left.set_ylabel(name, fontsize="small")
-    show_grey(right, pair.right, "Right view")
-    show_hidden(hidden, pair.occluded, _hidden_title(pair))
-    return show_depth(depth, pair.depth_m, norm, _depth_title(pair.depth_m))
-
-
-def _add_raw_row(
-    figure: "Figure",
-    cells: "tuple[SubplotSpec, SubplotSpec]",
-    name: str,
-    raw: RawFrame,
-    norm: "Normalize",
-) -> "AxesImage":
-    frame, depth = (figure.add_subplot(cell) for cell in cells)
-    halves = "right view | left view" if raw.layout.side(0) > 0 else "left view | right view"
-    show_grey(frame, raw.image, f"Raw frame: {halves}")
-    frame.set_ylabel(name, fontsize="small")
-    title = f"{_depth_title(raw.depth_m)}, left lens (grey: not its field)"
-    return show_depth(depth, raw.depth_m, norm, title)
+    first, *middle, last = (figure.add_subplot(cell) for cell in cells)
+    first.set_ylabel(name, fontsize="small")
+    if isinstance(one, Pair):
+        right, depth = middle
+        show_grey(first, one.left, "Left view")
+        show_grey(right, one.right, "Right view")
+        show_hidden(last, one.occluded, _hidden_title(one))
+        return show_depth(depth, one.depth_m, norm, _depth_title(one.depth_m))
+    halves = "right view | left view" if one.layout.side(0) > 0 else "left view | right view"
+    show_grey(first, one.image, f"Raw frame: {halves}")
+    title = f"{_depth_title(one.depth_m)}, left lens (grey: not its field)"
+    return show_depth(last, one.depth_m, norm, title)
 
 
 def _row_height(one: Pair | RawFrame) -> float:

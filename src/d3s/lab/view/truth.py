@@ -21,6 +21,7 @@ from d3s.estimate.plot.panels import (
     show_signed,
 )
 from d3s.lab.twin.pair import Pair
+from d3s.lab.view.plots import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,14 +99,12 @@ _WORST_M = 0.15
 
 def plot_dense(pair: Pair, dense: DepthMap, closed: DepthMap) -> "Figure":
     """Draw what is measured, filled and left open of a simulated pair, with the errors."""
-    from matplotlib.figure import Figure
-
     if dense.depth_m.shape != pair.depth_m.shape:
         raise InputError(
             f"depth map {dense.depth_m.shape} and pair {pair.depth_m.shape} must be of one size."
         )
     rows, cols = pair.depth_m.shape
-    figure = Figure(figsize=(11.0, 2 * 11.0 / 3 * rows / cols + 1.6), layout="constrained")
+    figure = new_figure(11.0, 2 * 11.0 / 3 * rows / cols + 1.6)
     panels = figure.subplots(2, 3).ravel()
     norm = depth_norm(pair.depth_m)
     measured = dense.filter(filled=False)

@@ -53,7 +53,7 @@ class StereoResults:
     lights: tuple[LightChange, ...]  # changes of the right view; the first changes nothing
     disparities: int | None  # that were searched; None for those of the calibration files
     with_occluded: bool  # whether occluded pixels are judged as well
-    rows: SweepTable  # for each `scene`, `light`, `region` and `method`: fields of `StereoScore`
+    rows: SweepTable  # for each `scene`, `light`, `region` and `method`: figures of `stereo_score`
     curves: SweepTable  # for each `scene`, `light`, `method`, `order` and `density`
 
     def summary(self) -> list[dict[str, Any]]:
@@ -95,31 +95,16 @@ def evaluate_stereo(
         As for `evaluate_planes`.
     kept
         Folder in which finished trials are kept and found again; nowhere if left out.
-
-    Returns
-    -------
-    StereoResults
-        Rows named by `scene`, `light`, `region` and `method`, and the curves of error over density.
-
-    Raises
-    ------
-    InputError, OptionsError, RigError
-        When the folder holds no scene, a file cannot be used, or a method, an option or a light is
-        wrong.
-
-    Examples
-    --------
-    >>> from d3s.lab.evaluate import evaluate_stereo
-    >>> evaluate_stereo("no_such_folder")
-    Traceback (most recent call last):
-        ...
-    d3s.errors.InputError: no_such_folder is no folder. Name the folder of a stereo data set.
     """
     contenders = tuple(for_stereo(one) for one in as_contenders(methods))
     for one in contenders:
         one.checked_options()
     trials = checked_lights(lights)
-    _check_disparities(disparities)
+    if disparities is not None and not (isinstance(disparities, int) and 2 <= disparities <= 2000):
+        raise InputError(
+            f"disparities={short_repr(disparities)} must be a whole number from 2 to 2000, or left "
+            "for that of the calibration files."
+        )
     if isinstance(workers, str):  # a cluster, which may have another working folder
         folder = os.path.abspath(folder)  # noqa: PTH100 - links stay as they are
     found = find_scenes(folder)
@@ -148,14 +133,6 @@ def checked_lights(lights: Sequence[str | LightChange]) -> tuple[LightChange, ..
     return tuple(dict.fromkeys([LightChange(), *given]))
 
 
-def _check_disparities(disparities: int | None) -> None:
-    if disparities is not None and not (isinstance(disparities, int) and 2 <= disparities <= 2000):
-        raise InputError(
-            f"disparities={short_repr(disparities)} must be a whole number from 2 to 2000, or left "
-            "for that of the calibration files."
-        )
-
-
 def stereo_jobs(
     found: FoundScenes,
     contenders: Sequence[Contender],
@@ -172,7 +149,7 @@ def stereo_jobs(
         "with_occluded": with_occluded,
     }
     return [
-        {**common, "files": one.as_table(), "digest": digest, "light": light.name}
+        {**common, "files": asdict(one), "digest": digest, "light": light.name}
         for one in found.scenes
         for digest in (one.digest(),)
         for light in lights
@@ -181,7 +158,7 @@ def stereo_jobs(
 
 def _measure(job: Job) -> Rows:
     """Measure all contenders on one scene in one light."""
-    scene = read_scene(SceneFiles.from_table(job["files"]), job["disparities"])
+    scene = read_scene(SceneFiles(**job["files"]), job["disparities"])
     light = LightChange.parse(job["light"])
     right = light.apply(scene.right)
     regions = scene.regions(with_occluded=job["with_occluded"])
@@ -196,7 +173,7 @@ def _measure(job: Job) -> Rows:
                 "region": name,
                 **method,
                 "time_s": time_s,  # for the whole scene
-                **asdict(stereo_score(own, full, scene.disparity_px, region)),
+                **stereo_score(own, full, scene.disparity_px, region),
             }
             for name, region in regions.items()
         ]
@@ -223,42 +200,29 @@ def _matches(
 
 def stereo_files(folder: str | os.PathLike[str]) -> dict[str, Path]:
     """Paths of the results: "rows", "curves", "summary" and "chart"."""
-    names = {
-        "rows": "stereo.csv",
-        "curves": "stereo_curves.csv",
-        "summary": "stereo.json",
-        "chart": "stereo.png",
-    }
-    return {what: Path(folder, name) for what, name in names.items()}
+    ends = {"rows": ".csv", "curves": "_curves.csv", "summary": ".json", "chart": ".png"}
+    return {what: Path(folder, f"stereo{end}") for what, end in ends.items()}
 
 
 def write_stereo(
     results: StereoResults, folder: str | os.PathLike[str], *, overwrite: bool = False
 ) -> dict[str, Path]:
-    """Write rows and curves as CSV, and the parameters and the summary as JSON.
-
-    Parameters
-    ----------
-    results, folder, overwrite
-        Results of `evaluate_stereo`, the folder for the files that `stereo_files` names, and
-        whether existing ones may be replaced.
-    """
-    files = stereo_files(folder)
+    """Write rows and curves as CSV, and the parameters and the summary as JSON."""
     document = {"parameters": stereo_parameters(results), "summary": for_json(results.summary())}
     texts = {
-        files["rows"]: csv_text(results.rows),
-        files["curves"]: csv_text(results.curves),
-        files["summary"]: json.dumps(document, indent=1) + "\n",
+        "rows": csv_text(results.rows),
+        "curves": csv_text(results.curves),
+        "summary": json.dumps(document, indent=1) + "\n",
     }
-    write_texts(texts, overwrite=overwrite)
-    return files
+    write_texts(stereo_files(folder), texts, overwrite=overwrite)
+    return stereo_files(folder)
 
 
 def stereo_parameters(results: StereoResults) -> dict[str, Any]:
     """Return everything that decides the figures, as JSON can hold it."""
     return {
         "versions": versions(),
-        "scenes": [{**one.as_table(), "digest": one.digest()} for one in results.found.scenes],
+        "scenes": [{**asdict(one), "digest": one.digest()} for one in results.found.scenes],
         "left_out": dict(results.found.left_out),
         "methods": [one.as_table() for one in results.contenders],
         "lights": [one.name for one in results.lights],

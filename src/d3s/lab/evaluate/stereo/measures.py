@@ -60,78 +60,46 @@ def matches_of(depth_map: DepthMap, trust: FloatArray | None = None) -> Disparit
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class StereoScore:
-    """Figures of one method on some pixels of a scene; shares are 0 to 1, NaN of nothing.
-
-    `retained` and what follows is of the method with its own filter, `found` and what follows is
-    of the method with its filters off.
-    """
-
-    pixels: int  # number of judged pixels
-    retained: int  # number of these that have a disparity
-    density: float  # retained / pixels
-    median_px: float  # median absolute error
-    mae_px: float  # mean absolute error, each at most `CAP_PX`
-    bad_05: float  # share of the retained pixels with an error above 0.5 px
-    bad_1: float
-    bad_2: float
-    coverage_1: float  # share of the errors below 1 sigma; 0.683 for Gaussian errors
-    coverage_2: float  # 0.954
-    coverage_3: float  # 0.997
-    sigma_gain: float  # what ordering by sigma wins over chance, of what an oracle wins
-    confidence_gain: float  # and ordering by confidence
-    found: float  # share of the judged pixels
-    found_bad_1: float  # error above 1 px, of the found pixels
-    found_sigma_gain: float
-    found_confidence_gain: float
-    at_50: float  # bad_1 of the pixels of highest confidence at a density of 50 %
-    at_70: float
-    at_80: float
-    sigma_at_50: float  # bad_1 of the pixels of smallest sigma at a density of 50 %
-    sigma_at_70: float
-    sigma_at_80: float
-
-
 def stereo_score(
     own: DisparityResult, full: DisparityResult, truth_px: FloatArray, where: Mask
-) -> StereoScore:
-    """Compare the result of a method with the true disparity on some pixels."""
+) -> dict[str, float]:
+    """Compare the result of a method with the true disparity on some pixels.
+
+    Shares are 0 to 1, NaN of nothing. `found` and what follows is of the method with its filters
+    off, all else with its own filter. `coverage_2` is the share of the errors below 2 sigma, 0.954
+    for Gaussian errors; `sigma_gain` is what ordering by sigma wins over chance, of what an oracle
+    wins; `at_50` is `bad_1` of the pixels of highest confidence at a density of 50 %, and
+    `sigma_at_50` that of the smallest sigma.
+    """
     kept, found = where & own.valid, where & full.valid
     error, all_errors = (
         np.abs(one.disparity_px - truth_px)[mask] for one, mask in ((own, kept), (full, found))
     )
-    pixels = count_pixels(where)
-    within = [mean_or_nan(error < factor * own.sigma_px[kept]) for factor in (1, 2, 3)]
-    bad = [mean_or_nan(error > limit_px) for limit_px in (0.5, 1.0, 2.0)]
+    pixels, limits_px = count_pixels(where), {"05": 0.5, "1": 1.0, "2": 2.0}
+    within = {n: mean_or_nan(error < n * own.sigma_px[kept]) for n in (1, 2, 3)}
     orders = {key: all_errors[order] for key, order in _orders(full, found).items()}
     own_gain = {key: _gain(error[order]) for key, order in _orders(own, kept).items()}
-    fixed = [[_bad_1_at(orders[key], pixels, at) for at in DENSITIES] for key in ORDERS[:2]]
-    return StereoScore(
-        pixels=pixels,
-        retained=count_pixels(kept),
-        density=ratio(count_pixels(kept), pixels),
-        median_px=median_or_nan(error),
-        mae_px=mean_or_nan(np.minimum(error, CAP_PX)),
-        bad_05=bad[0],
-        bad_1=bad[1],
-        bad_2=bad[2],
-        coverage_1=within[0],
-        coverage_2=within[1],
-        coverage_3=within[2],
-        sigma_gain=own_gain["sigma"],
-        confidence_gain=own_gain["confidence"],
-        found=ratio(count_pixels(found), pixels),
-        found_bad_1=mean_or_nan(all_errors > 1.0),
-        found_sigma_gain=_gain(orders["sigma"]),
-        found_confidence_gain=_gain(orders["confidence"]),
-        at_50=fixed[0][0],
-        at_70=fixed[0][1],
-        at_80=fixed[0][2],
-        sigma_at_50=fixed[1][0],
-        sigma_at_70=fixed[1][1],
-        sigma_at_80=fixed[1][2],
-    )
+    prefixes = {"confidence": "", "sigma": "sigma_"}
+    return {
+        "pixels": pixels,
+        "retained": count_pixels(kept),
+        "density": ratio(count_pixels(kept), pixels),
+        "median_px": median_or_nan(error),
+        "mae_px": mean_or_nan(np.minimum(error, CAP_PX)),
+        **{f"bad_{name}": mean_or_nan(error > limit) for name, limit in limits_px.items()},
+        **{f"coverage_{n}": share for n, share in within.items()},
+        "sigma_gain": own_gain["sigma"],
+        "confidence_gain": own_gain["confidence"],
+        "found": ratio(count_pixels(found), pixels),
+        "found_bad_1": mean_or_nan(all_errors > 1.0),
+        "found_sigma_gain": _gain(orders["sigma"]),
+        "found_confidence_gain": _gain(orders["confidence"]),
+        **{
+            f"{prefix}at_{100 * density:.0f}": _bad_1_at(orders[key], pixels, density)
+            for key, prefix in prefixes.items()
+            for density in DENSITIES
+        },
+    }
 
 
 def curve_rows(full: DisparityResult, truth_px: FloatArray, where: Mask) -> list[dict[str, Any]]:
@@ -226,24 +194,30 @@ def _mean_of_all(column: str) -> Figure:
     return lambda rows: math.nan if any(map(math.isnan, rows.column(column))) else mean(rows)
 
 
-_OWN = (
-    *("density", "median_px", "mae_px", "bad_05", "bad_1", "bad_2"),
-    *("coverage_1", "coverage_2", "coverage_3"),
-)
-_GAINS = (
-    *("sigma_gain", "confidence_gain"),
-    *("found", "found_bad_1", "found_sigma_gain", "found_confidence_gain"),
-)
-_AT = ("at_50", "at_70", "at_80", "sigma_at_50", "sigma_at_70", "sigma_at_80")
-
-_OF_REGION: dict[str, Figure] = {name: mean_of(name) for name in _OWN}
+_OF_REGION: dict[str, Figure] = {
+    name: mean_of(name)
+    for name in (
+        *("density", "median_px", "mae_px", "bad_05", "bad_1", "bad_2"),
+        *("coverage_1", "coverage_2", "coverage_3"),
+    )
+}
 """One method in one region: the mean over the scenes that have the region."""
 
 _OF_METHOD: dict[str, Figure] = {
     "scenes": len,
     **_OF_REGION,
-    **{name: mean_of(name) for name in _GAINS},
-    **{name: _mean_of_all(name) for name in _AT},
+    **{
+        name: mean_of(name)
+        for name in (
+            *("sigma_gain", "confidence_gain"),
+            *("found", "found_bad_1", "found_sigma_gain", "found_confidence_gain"),
+        )
+    },
+    **{
+        f"{prefix}at_{100 * density:.0f}": _mean_of_all(f"{prefix}at_{100 * density:.0f}")
+        for prefix in ("", "sigma_")
+        for density in DENSITIES
+    },
     "time_s": median_of("time_s"),
 }
 """One method in one light, over all scenes."""

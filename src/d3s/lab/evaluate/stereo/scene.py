@@ -3,10 +3,10 @@
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -46,15 +46,6 @@ class SceneFiles:
     calibration: str
     truth: str  # disparity of the left view
     visible: str = ""
-
-    def as_table(self) -> dict[str, Any]:
-        """Fields as JSON can hold them."""
-        return asdict(self)
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Self:
-        """Return the files that `as_table` was made from."""
-        return cls(**table)
 
     def digest(self) -> str:
         """Digest of the content of all files: a changed file makes another result."""
