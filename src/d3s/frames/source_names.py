@@ -81,6 +81,8 @@ def _open_path(path: Path, rig: Rig | None, options: SourceOptions) -> Source:
     if not path.exists():
         raise InputError(f"{path_text(path)}: there is no such file. {WORDS}")
     suffix = path.suffix.lower()
+    if is_zarr(path):
+        return ZarrSource(path, rig=rig, side_by_side=options.side_by_side)
     if suffix in VIDEO_SUFFIXES:
         from d3s.frames.video import VideoSource
 
