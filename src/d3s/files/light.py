@@ -16,7 +16,12 @@ from d3s.files.raw import Samples
 from d3s.formats import MAX_PIXELS
 from d3s.types import Image
 
-_REC709_WORDS = "it became grey by the weights of Rec. 709"
+_DONE = {
+    "srgb": ", and the curve of sRGB was undone before. If its numbers are proportional to the "
+    "light, say so: --encoding linear, linear=True in Python.",
+    "linear": ", and its numbers were taken as linear.",
+    "floats": ".",
+}
 
 
 class LightImage(NamedTuple):
@@ -31,19 +36,9 @@ class LightImage(NamedTuple):
     @property
     def words(self) -> str:
         """Remark on the colours, after a subject such as "left.png is"; empty for a grey image."""
-        return words_of_curve(self.curve)
-
-
-def words_of_curve(curve: str) -> str:
-    """Remark on what was done to a colour image of integers or floats."""
-    if curve == "srgb":
-        return (
-            f"in colour: {_REC709_WORDS}, and the curve of sRGB was undone before. If its numbers "
-            "are proportional to the light, say so: --encoding linear, linear=True in Python."
-        )
-    if curve == "linear":
-        return f"in colour: {_REC709_WORDS}, and its numbers were taken as linear."
-    return f"in colour: {_REC709_WORDS}." if curve else ""
+        if not self.curve:
+            return ""
+        return f"in colour: it became grey by the weights of Rec. 709{_DONE[self.curve]}"
 
 
 def read_light(

@@ -14,7 +14,7 @@ from d3s.files.depth_image import for_screens
 from d3s.files.light import read_light
 from d3s.files.raw import WORDS, named, path_text
 from d3s.formats import MAX_PIXELS
-from d3s.frames.frame import Frame, FrameSource, Refused, Splitter, halves, size_words
+from d3s.frames.frame import Frame, Refused, Source, halves, size_words
 from d3s.frames.pairing import FrameFiles
 from d3s.rig import Rig
 from d3s.rig.bayer import MONO, check_said, colours, luminance, unsaid_warning
@@ -53,7 +53,7 @@ def load_pair(
     left: _Path,
     right: _Path | None = None,
     *,
-    rig: Splitter | None = None,
+    rig: Rig | None = None,
     side_by_side: bool = False,
     linear: bool | None = None,
     bayer: str | None = None,
@@ -141,7 +141,7 @@ def load_pair(
     return LoadedPair(left=views[0], right=views[1], colour=colour, **_told(*files))
 
 
-class FileSource(FrameSource):
+class FileSource(Source):
     """Frames of files, as `find_frames` pairs them: a `Source`.
 
     Parameters
@@ -166,7 +166,7 @@ class FileSource(FrameSource):
         self,
         frames: Sequence[FrameFiles],
         *,
-        rig: Splitter | None = None,
+        rig: Rig | None = None,
         side_by_side: bool = False,
         linear: bool | None = None,
         max_pixels: int = MAX_PIXELS,
@@ -280,7 +280,7 @@ def _read(
 
 def _raw(
     path: _Path,
-    rig: Splitter | None,
+    rig: Rig | None,
     read: Callable[..., _Read],
     bayer: str | None,
     keep_colour: bool,
@@ -311,9 +311,9 @@ def _raw(
     return found, views, colour
 
 
-def _split_colour(found: _Read, rig: Splitter, own: str | None) -> NDArray[np.uint8] | None:
+def _split_colour(found: _Read, rig: Rig, own: str | None) -> NDArray[np.uint8] | None:
     """Colours of the left view, as screens show them."""
-    if not isinstance(rig, Rig) or rig.calibration is None:
+    if rig.calibration is None:
         return None
     mono = rig.replace(calibration=rig.calibration.replace(bayer=None, channel_gains=None))
     if own is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.files import IMAGE_SUFFIXES
 from d3s.files.raw import named, path_text
-from d3s.frames.frame import Frame, FrameSource, Refused, Source, halves
+from d3s.frames.frame import Frame, Refused, Source, halves
 from d3s.frames.loading import FileSource
 from d3s.frames.pairing import find_frames
 from d3s.registry import tables
@@ -123,7 +123,7 @@ def is_zarr(path: str | os.PathLike[str]) -> bool:
     return any(Path(os.fsdecode(path), name).is_file() for name in names)
 
 
-class ZarrSource(FrameSource):
+class ZarrSource(Source):
     """Frames of a Zarr group or array: a `Source`, of which each frame can be read by its place.
 
     A group has the arrays `left` and `right`; one array has raw frames, or views side by side. Each

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from d3s.errors import InputError
 from d3s.files.light import light_of, samples_of
 from d3s.files.raw import path_text
-from d3s.frames.frame import Frame, FrameSource, Refused, halves
+from d3s.frames.frame import Frame, Refused, Source, halves
 from d3s.rig import Rig
 
 _GREY_FORMATS = (b"Y800", b"Y1\x00\x10")  # as ffmpeg calls 8 and 16 bits of grey
@@ -51,7 +51,7 @@ class ImageMaker:
         return Frame(views=views, remarks=remarks, **known)
 
 
-class VideoSource(FrameSource):
+class VideoSource(Source):
     """Frames of a video file: a `Source`."""
 
     def __init__(
