@@ -94,26 +94,26 @@ def estimate_files(
                 samples[number] = table.drift_of(frames[number].name)
                 if table.files_of(frames[number].name) is None:
                     _add_found(table, frames[number], maker)
-        stack.callback(_clear_leftovers, maker)
+        stack.callback(clear_leftovers, maker.folder)  # of killed workers
+        if maker.store is not None:
+            stack.callback(maker.store.clear_leftovers)
         work = stack.enter_context(closing(_outcomes(frames, to_do, maker, places, where)))
         for count, outcome in enumerate(work, 1):
             number = to_do[outcome.number]
-            frame = frames[number]
+            values: dict[str, Any]
             if outcome.error is None:
                 one: Done = outcome.result
                 done[number], samples[number] = one, one.drift
-                if table is not None:
-                    figures = {name: getattr(one, name) for name in FIGURES}
-                    values = {**figures, "files": one.file_names, "left_out": one.left_out}
-                    table.add(frame.name, DONE, _inputs(frame), {**values, "drift": one.drift})
+                values = {name: getattr(one, name) for name in (*FIGURES, "left_out", "drift")}
+                values["files"] = one.file_names
             else:
-                refused[number] = _refused(frame, outcome.error, len(done))
-                if table is not None:
-                    values = {"reason": refused[number].reason}
-                    trace = getattr(outcome.error, "__notes__", ())
-                    table.add(frame.name, REFUSED, _inputs(frame), {**values, "trace": trace})
+                refused[number] = _refused(frames[number], outcome.error, len(done))
+                trace = getattr(outcome.error, "__notes__", ())
+                values = {"reason": refused[number].reason, "trace": trace}
                 if on_refused is not None:
                     on_refused(refused[number])
+            if table is not None:
+                table.add(frames[number], DONE if number in done else REFUSED, values)
             if progress is not None:
                 progress(len(whole) + count, len(frames))
     return Batch(
@@ -167,7 +167,7 @@ def _load_compiler() -> None:
 
 def _absolute(frame: FrameFiles) -> FrameFiles:
     """Frame whose paths mean the same in other processes."""
-    left, *right = map(Path, _inputs(frame))
+    left, *right = map(Path, frame.absolute)
     return frame._replace(left=left, right=right[0] if right else None)
 
 
@@ -189,14 +189,10 @@ def _refused(frame: FrameFiles, error: D3SError, done: int) -> Refused:
         if done:
             words = f"{done} frames before it are finished. --skip-done goes on from there."
         raise OutputError(f"{reason} {words}") from error
-    for given, path in zip(_inputs(frame), frame.files, strict=True):
+    for given, path in zip(frame.absolute, frame.files, strict=True):
         reason = reason.replace(given, path_text(path))  # workers get whole paths
     place = "" if frame.place is None else f" frame {frame.place}"
     return Refused(f"{path_text(frame.left)}{place}", reason)
-
-
-def _inputs(frame: FrameFiles) -> list[str]:
-    return [os.path.abspath(path) for path in frame.files]  # noqa: PTH100
 
 
 def _drift(frames: Sequence[FrameFiles], samples: dict[int, DriftSample | None]) -> Drift | None:
@@ -210,13 +206,6 @@ def _drift(frames: Sequence[FrameFiles], samples: dict[int, DriftSample | None])
 
 
 # Results that are there before -------------------------------------------------------------------
-
-
-def _clear_leftovers(maker: FrameMaker) -> None:
-    """Remove what killed workers have left."""
-    clear_leftovers(maker.folder)
-    if maker.store is not None:
-        maker.store.clear_leftovers()
 
 
 def _whole(
@@ -265,7 +254,7 @@ def _add_found(table: Table, frame: FrameFiles, maker: FrameMaker) -> None:
     if "npz" in targets:
         with suppress(D3SError):  # of another program, or damaged since: there are no figures
             values |= summarise(DepthMap.load(targets["npz"]))._asdict()
-    table.add(frame.name, FOUND, _inputs(frame), values)
+    table.add(frame, FOUND, values)
 
 
 def _check_targets(

@@ -42,16 +42,8 @@ class FrameJob(NamedTuple):
 class FrameMaker:
     """Reads, estimates and writes frames of one job into a folder; closed afterwards.
 
-    What holds many frames, such as a recording, stays open between them.
-
-    Parameters
-    ----------
-    job
-        Rig, method, options and formats.
-    folder
-        Folder of the results.
-    overwrite
-        Whether earlier results may be replaced.
+    What holds many frames, such as a recording, stays open between them. `overwrite` says whether
+    earlier results in the folder may be replaced.
     """
 
     def __init__(self, job: DepthJob, folder: Path, overwrite: bool) -> None:
@@ -80,12 +72,8 @@ class FrameMaker:
     def make(self, given: FrameJob, read: Read) -> Done:
         """Estimate and write a frame that was read.
 
-        Raises
-        ------
-        D3SError
-            When the frame cannot be used.
-        OutputError
-            When its results cannot be written, as those of the next frames.
+        An `OutputError`: its results cannot be written, as those of the next frames. Any other
+        `D3SError`: the frame cannot be used.
         """
         outcome, read_s = read
         if isinstance(outcome, Refused):

@@ -52,7 +52,7 @@ def _encode_image_png(image: Image) -> bytes:
 
 def _encode_depth_exr(image: DepthImage, _: float) -> bytes:
     images = {_EXR_NAMES[name]: getattr(image, name) for name in ("depth_m", *image.layers)}
-    return exr.encode(exr.Layers(images, {note.KEY: note.make_note(image)}))
+    return exr.encode(images, {note.KEY: note.make_note(image)})
 
 
 def _depths(values: NDArray[Any]) -> Image:

@@ -35,6 +35,11 @@ class FrameFiles(NamedTuple):
         """Files that the frame is read from."""
         return (self.left,) if self.right is None else (self.left, self.right)
 
+    @property
+    def absolute(self) -> list[str]:
+        """Whole paths of the files; links stay as they are."""
+        return [os.path.abspath(path) for path in self.files]  # noqa: PTH100
+
 
 class FoundFiles(NamedTuple):
     """Frames to work on, views without a partner, and files that are no views."""
@@ -115,7 +120,7 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
         _check_order(folders)
         side = dict(zip(folders, ("left", "right"), strict=True))
         return _paired([_Sided(path, side[path.parent], _key(path)) for path in images], ignored)
-    named = [one for path in images if (one := _from_stem(path)) is not None]
+    named = [one for path in images if (one := side_of(path)) is not None]
     sides = {one.path for one in named}
     others = [*ignored, *(path for path in images if path not in sides)]
     if named:
@@ -209,14 +214,15 @@ def unique_names(
 
 def _sided(path: Path) -> _Sided | None:
     """Side of a file by its name, or by the name of its folder; None if neither says it."""
-    of_stem = _from_stem(path)
+    of_stem = side_of(path)
     if of_stem is not None:
         return of_stem
     of_folder = _SIDE.fullmatch(path.parent.name)
     return None if of_folder is None else _Sided(path, of_folder["side"].lower(), path.stem)
 
 
-def _from_stem(path: Path) -> _Sided | None:
+def side_of(path: Path) -> _Sided | None:
+    """Side of a file by its own name; None if it does not say it."""
     found = _SIDE.fullmatch(path.stem)
     if found is None:
         return None
@@ -226,7 +232,7 @@ def _from_stem(path: Path) -> _Sided | None:
 
 def _key(path: Path) -> str:
     """Name of a file without its suffix and the word left or right."""
-    of_stem = _from_stem(path)
+    of_stem = side_of(path)
     return path.stem if of_stem is None else of_stem.key
 
 
