@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import D3SError, InputError
 from d3s.files.depth_image import for_screens
-from d3s.files.light import read_light
+from d3s.files.images import read_light
 from d3s.files.raw import WORDS, named, path_text
 from d3s.formats import MAX_PIXELS
 from d3s.frames.frame import Frame, Refused, Source, halves, size_words

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.files import IMAGE_SUFFIXES
-from d3s.files.light import light_of, samples_of
+from d3s.files.images import light_of, samples_of
 from d3s.files.raw import named, path_text
 from d3s.frames.frame import Frame, Refused, Source, halves
 from d3s.frames.loading import FileSource
