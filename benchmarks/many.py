@@ -21,11 +21,11 @@ import numpy as np
 
 import d3s
 from d3s.batch import DepthJob, depth_files, estimate_files, find_inputs
-from d3s.batch.inputs import SourceFrame
 from d3s.batch.running import Workers, run
 from d3s.batch.table import Done
 from d3s.estimate.drift_watch import DriftSample
 from d3s.files import write_image
+from d3s.frames import FrameFiles
 from sheets import Sheet, show
 from timing import machine
 
@@ -219,7 +219,7 @@ def coordinate(kind: str, count: int) -> dict[str, float]:
             frames: Any = (
                 find_inputs([folder]).frames
                 if kind == FILES
-                else [SourceFrame(f"{place:06d}", night, place) for place in range(count)]
+                else [FrameFiles(f"{place:06d}", night, None, place) for place in range(count)]
             )
             depth_files.make_frame = many.simulated_frame
             job = DepthJob(rig=RIG, formats=("npz",))

@@ -57,15 +57,6 @@ def test_swapped_views_are_named(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_noise_is_not_called_swapped(tmp_path):
-    left, right = tmp_path / "a.png", tmp_path / "b.png"
-    write_image(left, views(1)[0])
-    write_image(right, views(2)[1])
-    batch = estimate_files([FrameFiles("a", left, right)], DepthJob(rig=RIG), tmp_path / "out")
-    assert not batch.refused
-    assert batch.done[0].density < 0.01
-
-
 def messy(folder: Path, good: int, bad: int) -> list[str]:
     """A folder of good pairs, and each kind of bad one so often; names of the bad left views."""
     frames(folder, good)

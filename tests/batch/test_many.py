@@ -177,14 +177,6 @@ def test_bad_frames_are_named_and_all_others_are_done(tmp_path, monkeypatch):
     assert names == {f"{i:03}_depth.npz" for i in range(6)} | TOLD
 
 
-def test_no_room_ends_the_work_of_all_processes(tmp_path):
-    given = frames(tmp_path / "in", 3)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/001_depth.npz").symlink_to(tmp_path / "no/such/folder/file")
-    with pytest.raises(OutputError, match=r"cannot be written: No such file.*--skip-done|Nothing"):
-        estimate_files(given, NPZ, tmp_path / "out", workers=2, skip_done=False, overwrite=True)
-
-
 def test_array_of_all_frames_grows_and_is_read_by_others(tmp_path):
     xarray = pytest.importorskip("xarray")
     given, out = frames(tmp_path / "in", 3), tmp_path / "out"

@@ -1,7 +1,5 @@
 """Named arrays in one file."""
 
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -35,18 +33,6 @@ def test_arrays_come_back_exactly(tmp_path):
     with np.load(tmp_path / "a.npz") as loaded:
         assert sorted(loaded.files) == sorted(ARRAYS)
         np.testing.assert_array_equal(loaded["depth"], ARRAYS["depth"])
-
-
-def test_same_arrays_give_the_same_bytes(tmp_path):
-    write_npz(tmp_path / "a.npz", a=np.arange(5), b=[0.5])
-    code = (
-        "import numpy as np, sys, d3s.files;"
-        "d3s.files.write_npz(sys.argv[1], a=np.arange(5), b=[0.5])"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "b.npz")], check=True)
-    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
-        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 @pytest.mark.parametrize(

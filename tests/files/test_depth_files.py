@@ -7,7 +7,6 @@ import struct
 import cv2
 import numpy as np
 import pytest
-import tifffile
 from PIL import Image
 
 from d3s.errors import InputError, OutputError
@@ -107,17 +106,6 @@ def test_png_of_others_needs_its_unit(tmp_path):
     cv2.imwrite(str(path), np.array([[0, 15]], np.uint8))
     with pytest.raises(InputError, match="not of depths: those are grey and have 16 bit"):
         read_depth(path, unit_m=0.001)
-
-
-def test_other_programs_read_the_floats(tmp_path):
-    for suffix in (".pfm", ".tiff"):
-        path = tmp_path / f"a{suffix}"
-        write_depth(path, made())
-        np.testing.assert_array_equal(cv2.imread(str(path), cv2.IMREAD_UNCHANGED), DEPTH)
-    with tifffile.TiffFile(tmp_path / "a.tiff") as file:
-        assert json.loads(file.pages[0].description)["focal_length_px"] == FOCAL_PX
-    write_depth(tmp_path / "a.npy", made())
-    np.testing.assert_array_equal(np.load(tmp_path / "a.npy", allow_pickle=False), DEPTH)
 
 
 def test_openexr_reads_the_layers(tmp_path):
@@ -300,12 +288,6 @@ def test_wrong_camera_beside_a_file_is_named(tmp_path, text, words):
     (tmp_path / "a.camera.json").write_text(text)
     with pytest.raises(InputError, match=rf"a\.camera\.json: .*{words}"):
         read_depth(tmp_path / "a.pfm")
-
-
-def test_points_need_a_focal_length(tmp_path):
-    for suffix in (".ply", ".csv"):
-        with pytest.raises(InputError, match=rf"a\{suffix}: the focal length .* not known.*--rig"):
-            write_depth(tmp_path / f"a{suffix}", made(focal_length_px=None))
 
 
 def test_what_is_no_number_above_zero_is_no_depth(tmp_path):

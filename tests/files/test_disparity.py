@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from d3s.errors import InputError, OutputError
+from d3s.errors import InputError
 from d3s.files import write_disparity
 
 NAN = np.nan
@@ -33,10 +33,3 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"written as \.pfm or \.png"):
         write_disparity(tmp_path / "d.tiff", np.ones((2, 2), np.float32))
     assert not list(tmp_path.iterdir())
-
-
-def test_other_files_are_not_replaced(tmp_path):
-    (tmp_path / "d.pfm").write_text("mine")
-    with pytest.raises(OutputError):
-        write_disparity(tmp_path / "d.pfm", np.ones((2, 2), np.float32))
-    write_disparity(tmp_path / "d.pfm", np.ones((2, 2), np.float32), overwrite=True)

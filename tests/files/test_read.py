@@ -221,12 +221,6 @@ def test_holes_are_counted_or_allowed(tmp_path):
     assert np.array_equal(read_image(tmp_path / "a.npy", allow_nan=True), holes, equal_nan=True)
 
 
-def test_format_is_known_by_content_and_not_by_suffix(tmp_path):
-    cv2.imwrite(str(tmp_path / "a.png"), GREY8)
-    (tmp_path / "a.png").rename(tmp_path / "a.jpg")
-    check(tmp_path / "a.jpg", GREY8)
-
-
 def test_list_is_sorted_and_has_images_only(tmp_path):
     for name in ("b.png", "a.TIF", "c.txt", ".hidden.png", "10.npy", "9.npy"):
         (tmp_path / name).write_bytes(b"x")

@@ -10,7 +10,6 @@ from calibrations import calibration
 from d3s.errors import InputError
 from d3s.files import read_image
 from d3s.frames import load_pair
-from good_images import GOOD
 
 RNG = np.random.default_rng(5)
 LEFT, RIGHT = RNG.integers(0, 65536, (2, 6, 10), dtype=np.uint16)
@@ -33,16 +32,6 @@ def test_two_files_are_the_views(files):
     left, right = pair
     assert left is pair.left
     assert right is pair.right
-
-
-@pytest.mark.parametrize("kind", list(GOOD))
-def test_every_format_of_images_makes_a_pair(tmp_path, kind):
-    paths = tmp_path / "l", tmp_path / "r"
-    for path in paths:
-        path.write_bytes(GOOD[kind]())
-    pair = load_pair(*paths, linear=True)
-    np.testing.assert_array_equal(pair.left, read_image(paths[0]))
-    np.testing.assert_array_equal(pair.right, pair.left)
 
 
 def test_side_by_side_are_halves(tmp_path):
@@ -131,15 +120,6 @@ def test_loss_is_remarked_once_and_its_blocks_are_no_colour_sensor(tmp_path):
     (remark,) = pair.remarks
     assert "left.jpg is compressed with loss" in remark
     assert pair.warnings == ()
-
-
-def test_wrong_paths_are_named(tmp_path, files):
-    with pytest.raises(InputError, match=r"none\.png: there is no such file"):
-        load_pair(files[0], tmp_path / "none.png")
-    with pytest.raises(InputError, match="is a folder"):
-        load_pair(tmp_path, files[1])
-    with pytest.raises(InputError, match="declares 10 x 6 pixels, more than max_pixels=59"):
-        load_pair(*files, max_pixels=59)
 
 
 def test_side_by_side_wants_an_even_width_and_one_file(tmp_path, files):

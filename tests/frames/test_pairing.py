@@ -34,7 +34,7 @@ def told(found) -> list[tuple[str, str, str | None]]:
 def test_two_files_are_a_pair(tmp_path, left, right, name):
     paths = made(tmp_path, left, right)
     (frame,) = find_frames(paths).frames
-    assert frame == (name, *paths)
+    assert frame[:3] == (name, *paths)
 
 
 def test_the_right_view_first_is_refused(tmp_path):

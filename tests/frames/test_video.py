@@ -10,7 +10,7 @@ import d3s
 from d3s.camera.capture import FaultKind, LiveCamera
 from d3s.camera.capture.uvc import UvcDevice
 from d3s.errors import CameraError, InputError
-from d3s.files.light import light_of, samples_of
+from d3s.files.images import light_of, samples_of
 from d3s.frames import Source, open_source
 from d3s.frames.source_names import SourceOptions
 

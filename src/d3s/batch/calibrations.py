@@ -64,14 +64,13 @@ def calibrate_folders(
     target = Path(os.path.abspath(os.fsdecode(output)))  # noqa: PTH100 - workers may be elsewhere
     jobs = _jobs(folders, target, settings or {}, overwrite or skip_done)
     make_folder(target)
-    there = {name: target.joinpath(f"{name}.html").exists() for name in jobs}
-    if any(there.values()) and not (overwrite or skip_done):
-        name = next(name for name, is_there in there.items() if is_there)
+    there = [name for name, job in jobs.items() if Path(job["report"]).exists()]
+    if there and not (overwrite or skip_done):
         raise OutputError(
-            f"{target / name}.html exists. Choose another folder, replace with --force, or go on "
-            "with --skip-done."
+            f"{target / there[0]}.html exists. Choose another folder, replace with --force, or go "
+            "on with --skip-done."
         )
-    to_do = {name: job for name, job in jobs.items() if not (skip_done and there[name])}
+    to_do = {name: job for name, job in jobs.items() if not (skip_done and name in there)}
     names, done, refused = list(to_do), {}, {}
     tables = [f"{job['folder']}/{_TABLE}" for job in to_do.values()]
     where = checked_workers(workers, len(to_do))

@@ -10,7 +10,6 @@ from typing import Any
 
 from d3s.atomic import clear_leftovers, make_folder
 from d3s.batch.frame_maker import FrameJob, FrameMaker, make_frame, read_ahead
-from d3s.batch.inputs import AnyFrame, SourceFrame
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.running import Outcome, Workers, checked_workers, run
 from d3s.batch.table import DONE, FIGURES, FOUND, REFUSED, Batch, Done, Table, check_settings
@@ -24,7 +23,7 @@ from d3s.types import Progress
 
 
 def estimate_files(
-    frames: Sequence[AnyFrame],
+    frames: Sequence[FrameFiles],
     job: DepthJob,
     output: str | os.PathLike[str],
     *,
@@ -95,26 +94,26 @@ def estimate_files(
                 samples[number] = table.drift_of(frames[number].name)
                 if table.files_of(frames[number].name) is None:
                     _add_found(table, frames[number], maker)
-        stack.callback(_clear_leftovers, maker)
+        stack.callback(clear_leftovers, maker.folder)  # of killed workers
+        if maker.store is not None:
+            stack.callback(maker.store.clear_leftovers)
         work = stack.enter_context(closing(_outcomes(frames, to_do, maker, places, where)))
         for count, outcome in enumerate(work, 1):
             number = to_do[outcome.number]
-            frame = frames[number]
+            values: dict[str, Any]
             if outcome.error is None:
                 one: Done = outcome.result
                 done[number], samples[number] = one, one.drift
-                if table is not None:
-                    figures = {name: getattr(one, name) for name in FIGURES}
-                    values = {**figures, "files": one.file_names, "left_out": one.left_out}
-                    table.add(frame.name, DONE, _inputs(frame), {**values, "drift": one.drift})
+                values = {name: getattr(one, name) for name in (*FIGURES, "left_out", "drift")}
+                values["files"] = one.file_names
             else:
-                refused[number] = _refused(frame, outcome.error, len(done))
-                if table is not None:
-                    values = {"reason": refused[number].reason}
-                    trace = getattr(outcome.error, "__notes__", ())
-                    table.add(frame.name, REFUSED, _inputs(frame), {**values, "trace": trace})
+                refused[number] = _refused(frames[number], outcome.error, len(done))
+                trace = getattr(outcome.error, "__notes__", ())
+                values = {"reason": refused[number].reason, "trace": trace}
                 if on_refused is not None:
                     on_refused(refused[number])
+            if table is not None:
+                table.add(frames[number], DONE if number in done else REFUSED, values)
             if progress is not None:
                 progress(len(whole) + count, len(frames))
     return Batch(
@@ -133,7 +132,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _outcomes(
-    frames: Sequence[AnyFrame],
+    frames: Sequence[FrameFiles],
     to_do: Sequence[int],
     maker: FrameMaker,
     places: dict[str, int],
@@ -166,15 +165,13 @@ def _load_compiler() -> None:
     load_compiler()
 
 
-def _absolute(frame: AnyFrame) -> AnyFrame:
+def _absolute(frame: FrameFiles) -> FrameFiles:
     """Frame whose paths mean the same in other processes."""
-    left, *right = (Path(path) for path in _inputs(frame))
-    if isinstance(frame, SourceFrame):
-        return frame._replace(left=left)
-    return FrameFiles(frame.name, left, right[0] if right else None)
+    left, *right = map(Path, frame.absolute)
+    return frame._replace(left=left, right=right[0] if right else None)
 
 
-def _first_of_each_folder(frames: Iterable[AnyFrame]) -> list[str]:
+def _first_of_each_folder(frames: Iterable[FrameFiles]) -> list[str]:
     """A file of each folder of inputs, which workers must see."""
     first: dict[Path, Path] = {}
     for frame in frames:
@@ -184,7 +181,7 @@ def _first_of_each_folder(frames: Iterable[AnyFrame]) -> list[str]:
     return [os.path.abspath(path) for path in first.values()]  # noqa: PTH100
 
 
-def _refused(frame: AnyFrame, error: D3SError, done: int) -> Refused:
+def _refused(frame: FrameFiles, error: D3SError, done: int) -> Refused:
     """Refusal of a frame; what the next frame would meet too is raised."""
     reason = str(error)
     if isinstance(error, OutputError):
@@ -192,17 +189,13 @@ def _refused(frame: AnyFrame, error: D3SError, done: int) -> Refused:
         if done:
             words = f"{done} frames before it are finished. --skip-done goes on from there."
         raise OutputError(f"{reason} {words}") from error
-    for given, path in zip(_inputs(frame), frame.files, strict=True):
+    for given, path in zip(frame.absolute, frame.files, strict=True):
         reason = reason.replace(given, path_text(path))  # workers get whole paths
-    place = f" frame {frame.place}" if isinstance(frame, SourceFrame) else ""
+    place = "" if frame.place is None else f" frame {frame.place}"
     return Refused(f"{path_text(frame.left)}{place}", reason)
 
 
-def _inputs(frame: AnyFrame) -> list[str]:
-    return [os.path.abspath(path) for path in frame.files]  # noqa: PTH100
-
-
-def _drift(frames: Sequence[AnyFrame], samples: dict[int, DriftSample | None]) -> Drift | None:
+def _drift(frames: Sequence[FrameFiles], samples: dict[int, DriftSample | None]) -> Drift | None:
     """Drift of the camera that all frames together show, in their order."""
     watch = DriftWatch()
     known = [(number, one) for number, one in sorted(samples.items()) if one is not None]
@@ -215,15 +208,8 @@ def _drift(frames: Sequence[AnyFrame], samples: dict[int, DriftSample | None]) -
 # Results that are there before -------------------------------------------------------------------
 
 
-def _clear_leftovers(maker: FrameMaker) -> None:
-    """Remove what killed workers have left."""
-    clear_leftovers(maker.folder)
-    if maker.store is not None:
-        maker.store.clear_leftovers()
-
-
 def _whole(
-    frames: Sequence[AnyFrame], maker: FrameMaker, table: Table | None, places: dict[str, int]
+    frames: Sequence[FrameFiles], maker: FrameMaker, table: Table | None, places: dict[str, int]
 ) -> Iterator[int]:
     """Numbers of the frames whose results are whole.
 
@@ -244,7 +230,7 @@ def _whole(
             yield number
 
 
-def _places_of(frames: Sequence[AnyFrame], maker: FrameMaker) -> dict[str, int]:
+def _places_of(frames: Sequence[FrameFiles], maker: FrameMaker) -> dict[str, int]:
     """Places of frames in the array of all frames, which is made if it is not there.
 
     Frames that are there keep their places, and others come after them.
@@ -260,7 +246,7 @@ def _places_of(frames: Sequence[AnyFrame], maker: FrameMaker) -> dict[str, int]:
     return places
 
 
-def _add_found(table: Table, frame: AnyFrame, maker: FrameMaker) -> None:
+def _add_found(table: Table, frame: FrameFiles, maker: FrameMaker) -> None:
     """Add the row of a frame that is whole but has none: by its NPZ file, if it has one."""
     targets = maker.job.targets(frame.name, maker.folder)
     names = [path.name for path in targets.values() if os.path.lexists(path)]
@@ -268,11 +254,11 @@ def _add_found(table: Table, frame: AnyFrame, maker: FrameMaker) -> None:
     if "npz" in targets:
         with suppress(D3SError):  # of another program, or damaged since: there are no figures
             values |= summarise(DepthMap.load(targets["npz"]))._asdict()
-    table.add(frame.name, FOUND, _inputs(frame), values)
+    table.add(frame, FOUND, values)
 
 
 def _check_targets(
-    frames: Sequence[AnyFrame], job: DepthJob, folder: Path, may_replace: bool
+    frames: Sequence[FrameFiles], job: DepthJob, folder: Path, may_replace: bool
 ) -> None:
     """Refuse to replace an input at all, and earlier results unless `may_replace`.
 
@@ -281,49 +267,31 @@ def _check_targets(
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{folder} cannot be written to. Choose a folder you may write to.")
     there = set(os.listdir(folder))  # noqa: PTH208 - names only, for many frames
-    if not there:
+    targets = (path for one in frames for path in job.targets(one.name, folder).values())
+    taken = [path for path in targets if path.name in there]
+    taken += [folder / STORE] if ZARR in job.formats and STORE in there else []
+    if not taken:
         return
-    first, count = None, 0
-    for path in _taken(frames, job, folder, there):
-        first, count = first or path, count + 1
+    inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
+    for path in taken:
         if path.name != STORE and path.is_dir():
             raise OutputError(
                 f"{path_text(path)} is a folder, where a result should go. Remove it."
             )
-    if first is None:
-        return
-    _check_inputs(frames, _taken(frames, job, folder, there))
+        if os.path.realpath(path) in inputs:
+            raise OutputError(
+                f"{path_text(path)} is one of the inputs. Choose another folder for results."
+            )
     if not may_replace:
-        others = f", and {count - 1} more results" if count > 1 else ""
+        others = f", and {len(taken) - 1} more results" if len(taken) > 1 else ""
         raise OutputError(
-            f"{path_text(first)} exists{others}. Choose another folder; or replace them: "
+            f"{path_text(taken[0])} exists{others}. Choose another folder; or replace them: "
             "--force on the command line, overwrite=True in Python; or go on where an earlier run "
             "was stopped: --skip-done, skip_done=True."
         )
 
 
-def _taken(
-    frames: Sequence[AnyFrame], job: DepthJob, folder: Path, there: set[str]
-) -> Iterator[Path]:
-    """Results of frames that are there already."""
-    for frame in frames:
-        for path in job.targets(frame.name, folder).values():
-            if path.name in there:
-                yield path
-    if ZARR in job.formats and STORE in there:
-        yield folder / STORE
-
-
-def _check_inputs(frames: Sequence[AnyFrame], taken: Iterable[Path]) -> None:
-    inputs = {os.path.realpath(path) for frame in frames for path in frame.files}
-    own = next((path for path in taken if os.path.realpath(path) in inputs), None)
-    if own is not None:
-        raise OutputError(
-            f"{path_text(own)} is one of the inputs. Choose another folder for results."
-        )
-
-
-def _first_shape(frames: Sequence[AnyFrame], maker: FrameMaker) -> tuple[int, int]:
+def _first_shape(frames: Sequence[FrameFiles], maker: FrameMaker) -> tuple[int, int]:
     """Rows and columns of the first frame that can be read."""
     for frame in frames:
         outcome, _ = maker.read(frame)

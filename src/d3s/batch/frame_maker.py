@@ -7,21 +7,26 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from d3s.batch.inputs import AnyFrame, SourceFrame, open_frames
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.table import Done
 from d3s.batch.writing import Written, write_frame
+from d3s.batch.zarr_store import DepthStore
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import drift_sample
 from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
-from d3s.frames import FileSource, Frame, FrameFiles, Refused, Source
-
-if TYPE_CHECKING:
-    from d3s.batch.zarr_store import DepthStore
+from d3s.frames import (
+    FileSource,
+    Frame,
+    FrameFiles,
+    Refused,
+    Source,
+    SourceOptions,
+    open_source,
+)
 
 Read = tuple[Frame | Refused, float]
 """A frame, or why there is none, and the time of reading it in seconds."""
@@ -30,28 +35,20 @@ Read = tuple[Frame | Refused, float]
 class FrameJob(NamedTuple):
     """A frame to make, and its place in the array of all frames, if there is one."""
 
-    frame: AnyFrame
+    frame: FrameFiles
     place: int | None = None
 
 
 class FrameMaker:
     """Reads, estimates and writes frames of one job into a folder; closed afterwards.
 
-    What holds many frames, such as a recording, stays open between them.
-
-    Parameters
-    ----------
-    job
-        Rig, method, options and formats.
-    folder
-        Folder of the results.
-    overwrite
-        Whether earlier results may be replaced.
+    What holds many frames, such as a recording, stays open between them. `overwrite` says whether
+    earlier results in the folder may be replaced.
     """
 
     def __init__(self, job: DepthJob, folder: Path, overwrite: bool) -> None:
         self.job, self.folder, self.overwrite = job, folder, overwrite
-        self.store = _store(folder / STORE) if ZARR in job.formats else None
+        self.store = DepthStore(folder / STORE) if ZARR in job.formats else None
         self._source: Source | None = None
         self._path = Path()
         self._next: Iterator[Frame | Refused] = iter(())
@@ -63,24 +60,20 @@ class FrameMaker:
             self._source.close()
             self._source = None
 
-    def read(self, frame: AnyFrame) -> Read:
+    def read(self, frame: FrameFiles) -> Read:
         """Read a frame."""
         started = time.perf_counter()
-        if isinstance(frame, SourceFrame):
-            outcome = self._of_source(frame)
-        else:
+        if frame.place is None:
             outcome = self._of_files(frame)
+        else:
+            outcome = self._of_source(frame.left, frame.place)
         return outcome, time.perf_counter() - started
 
     def make(self, given: FrameJob, read: Read) -> Done:
         """Estimate and write a frame that was read.
 
-        Raises
-        ------
-        D3SError
-            When the frame cannot be used.
-        OutputError
-            When its results cannot be written, as those of the next frames.
+        An `OutputError`: its results cannot be written, as those of the next frames. Any other
+        `D3SError`: the frame cannot be used.
         """
         outcome, read_s = read
         if isinstance(outcome, Refused):
@@ -135,8 +128,7 @@ class FrameMaker:
         (outcome,) = source
         return outcome
 
-    def _of_source(self, frame: SourceFrame) -> Frame | Refused:
-        path, place = frame.left, frame.place
+    def _of_source(self, path: Path, place: int) -> Frame | Refused:
         try:
             if self._source is None or path != self._path:
                 self._open(path)
@@ -144,33 +136,22 @@ class FrameMaker:
             if by_place is not None:
                 found: Frame = by_place(place)
                 return found
-            return self._forward(path, place)
+            if place < self._place:  # a source without places goes on, or begins again
+                self._open(path)
+            for outcome in self._next:
+                self._place += 1
+                if self._place > place:
+                    return outcome
         except D3SError as error:
             return Refused(os.fspath(path), str(error))
+        return Refused(os.fspath(path), f"ends before frame {place}, though it said to have it.")
 
     def _open(self, path: Path) -> None:
         self.close()
         job = self.job
-        self._source = open_frames(
-            os.fspath(path), rig=job.rig, side_by_side=job.side_by_side, linear=job.linear
-        )
+        options = SourceOptions(side_by_side=job.side_by_side, linear=job.linear)
+        self._source = open_source(os.fspath(path), job.rig, options)
         self._path, self._place, self._next = path, 0, iter(self._source)
-
-    def _forward(self, path: Path, place: int) -> Frame | Refused:
-        """Frame of a source without places: by going on, or from the start if it has passed."""
-        if place < self._place:
-            self._open(path)
-        for outcome in self._next:
-            self._place += 1
-            if self._place > place:
-                return outcome
-        return Refused(os.fspath(path), f"ends before frame {place}, though it said to have it.")
-
-
-def _store(path: Path) -> "DepthStore":
-    from d3s.batch.zarr_store import DepthStore
-
-    return DepthStore(path)
 
 
 _makers: list[FrameMaker] = []  # the latest one of this worker, whose recording stays open

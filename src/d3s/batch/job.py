@@ -2,8 +2,9 @@
 
 import importlib.util
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,7 @@ from d3s.types import Image
 
 ZARR = "zarr"
 DEFAULT_FORMATS = ("npz", "png", PREVIEW)
-ALL_FORMATS = (
-    *(suffix.removeprefix(".") for suffix in DEPTH_SUFFIXES),
-    *DISPARITIES,
-    ZARR,
-    PREVIEW,
-    FIGURE,
-)
+ALL_FORMATS = (*(suffix[1:] for suffix in DEPTH_SUFFIXES), *DISPARITIES, ZARR, PREVIEW, FIGURE)
 """NPZ with everything, the formats that other programs read, and pictures for people."""
 
 _HOLD_COLOUR = (".npz", *PLY.suffixes, *CSV.suffixes)
@@ -69,17 +64,11 @@ class DepthJob:
 
     def estimate(self, left: Image, right: Image) -> DepthMap:
         """Run the method on a pair, unfiltered."""
+        fill: Callable[..., DepthMap] = estimate_quietly
         if self.dense is not None:
-            dense: DepthMap = registered("fills", "dense")(
-                left,
-                right,
-                self.rig,
-                max_sigma_m=self.dense,
-                method=self.method,
-                options=self.options,
-            )
-            return dense
-        return estimate_quietly(left, right, self.rig, method=self.method, options=self.options)
+            fill = partial(registered("fills", "dense"), max_sigma_m=self.dense)
+        found: DepthMap = fill(left, right, self.rig, method=self.method, options=self.options)
+        return found
 
     def targets(self, name: str, output: Path) -> dict[str, Path]:
         """Files of the results of a frame, by format; the camera that some need comes last.
@@ -87,16 +76,10 @@ class DepthJob:
         The array of all frames is not among them.
         """
         start = f"{name}_" if name else ""
-        names = {
-            PREVIEW: "preview.png",
-            FIGURE: "figure.png",
-            **{one: one for one in DISPARITIES},
-        }
-        files = {
-            one: output / f"{start}{names.get(one, f'depth.{one}')}"
-            for one in self.formats
-            if one != ZARR
-        }
+        names = {one: f"depth.{one}" for one in self.formats if one != ZARR}
+        names |= {one: one for one in DISPARITIES if one in names}
+        names |= {one: f"{one}.png" for one in (PREVIEW, FIGURE) if one in names}
+        files = {one: output / f"{start}{name}" for one, name in names.items()}
         if any(not FORMATS[f".{one}"].has_camera_inside for one in files if f".{one}" in FORMATS):
             files[CAMERA] = note.camera_beside(output / f"{start}depth.png")
         return files

@@ -51,16 +51,8 @@ _TRIES = 3  # of a job that ends its worker though no other one is under way
 _MOST_DEAD_STARTS = 5  # of workers in a row that die before their first job
 _AHEAD = 3  # jobs for each thread that wait on a cluster: none waits for this process
 _LOOK_S = 0.5
-_THREADS = dict.fromkeys(
-    (
-        "D3S_THREADS",
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-    ),
-    "1",
-)
+_LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM", "D3S")
+_THREADS = {f"{one}_THREADS": "1" for one in _LIBRARIES}
 
 
 class WorkerEndedError(D3SError):

@@ -5,11 +5,12 @@ end, which is passed over. Beside it, job.json has the settings that made the re
 """
 
 import csv
+import errno
 import io
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,7 @@ from d3s.atomic import write_bytes, write_text
 from d3s.batch.job import DepthJob
 from d3s.errors import InputError, OutputError
 from d3s.estimate.drift_watch import Drift, DriftSample
-from d3s.frames import Refused
+from d3s.frames import FrameFiles, Refused
 from d3s.record import short_repr
 from d3s.runtime.digest import package_digest
 
@@ -33,18 +34,8 @@ DONE, FOUND, REFUSED = "done", "found", "refused"
 FIGURES = ("density", "nearest_m", "farthest_m", "median_sigma_m", "read_s", "time_s", "write_s")
 """Numbers of a frame, in the order of tables."""
 
-_COLUMNS = (
-    "frame",
-    "outcome",
-    *FIGURES,
-    "code",
-    "inputs",
-    "files",
-    "left_out",
-    "reason",
-    "drift",
-    "trace",
-)
+_COLUMNS = ("frame", "outcome", *FIGURES, "code")
+_COLUMNS += ("inputs", "files", "left_out", "reason", "drift", "trace")
 _BETWEEN = "; "  # names of files
 
 
@@ -119,12 +110,7 @@ def check_settings(folder: Path, job: DepthJob) -> None:
 class Table:
     """Table of a folder of results; as a context it is open for rows, and put in order at the end.
 
-    Parameters
-    ----------
-    folder
-        Folder of the results.
-    job
-        Settings of this run, for job.json.
+    The settings of the job go to job.json beside it.
     """
 
     def __init__(self, folder: Path, job: DepthJob) -> None:
@@ -158,29 +144,24 @@ class Table:
         numbers = [float(word) for word in words]
         return DriftSample(numbers[:4], numbers[4:8], numbers[8])
 
-    def add(
-        self, frame: str, outcome: str, inputs: Iterable[str], values: Mapping[str, Any]
-    ) -> None:
+    def add(self, frame: FrameFiles, outcome: str, values: Mapping[str, Any]) -> None:
         """Add the row of a frame: what it was read from, its figures and files, or the reason."""
-        given = {"frame": frame, "outcome": outcome, "inputs": inputs, "code": self._code, **values}
+        own = {"frame": frame.name, "outcome": outcome, "inputs": frame.absolute}
+        given = {**own, "code": self._code, **values}
         row = {name: _cell(given.get(name)) for name in _COLUMNS}
-        self.rows[frame] = row
+        self.rows[frame.name] = row
         raw = _csv_text([row])
         try:
-            is_whole = os.write(self._file, raw) == len(raw)
+            if os.write(self._file, raw) != len(raw):
+                raise OSError(errno.ENOSPC, "no space is left for a row")
         except OSError as error:
             raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
-        if not is_whole:
-            raise OutputError(f"{self.path} cannot be written: no space is left for a row.")
 
     def __enter__(self) -> Self:
         settings = json.dumps(self._job.as_json(), indent=1) + "\n"
         write_text(self.path.with_name(JOB), settings, overwrite=True)
         self._write_all()
-        try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        except OSError as error:
-            raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         return self
 
     def __exit__(
@@ -191,7 +172,7 @@ class Table:
             self._write_all()
 
     def _write_all(self) -> None:
-        head = dict(zip(_COLUMNS, _COLUMNS, strict=True))
+        head = {name: name for name in _COLUMNS}
         rows = (self.rows[name] for name in sorted(self.rows))
         write_bytes(self.path, _csv_text([head, *rows]), overwrite=True)
 
@@ -216,8 +197,7 @@ def _rows_of(path: Path) -> dict[str, dict[str, str]]:
 def _csv_text(rows: Sequence[Mapping[str, str]]) -> bytes:
     """Lines of a CSV file; names of files may hold bytes that are no text."""
     table = io.StringIO(newline="")
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerows([row[name] for name in _COLUMNS] for row in rows)
+    csv.DictWriter(table, _COLUMNS, lineterminator="\n").writerows(rows)
     return table.getvalue().encode("utf-8", "surrogateescape")
 
 

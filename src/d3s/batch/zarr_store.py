@@ -20,13 +20,10 @@ from d3s.estimate import DepthMap
 from d3s.estimate.dataset import NAMES
 from d3s.estimate.flags import Flag
 
-_LAYERS = {"depth_m": "f4", "sigma_m": "f4", "confidence": "f4", "flags": "u2", "intensity": "f4"}
 _DONE = "done"
+_LAYERS = {"depth_m": "f4", "sigma_m": "f4", "confidence": "f4", "flags": "u2", "intensity": "f4"}
+_ARRAYS = {**_LAYERS, _DONE: "u1"}
 _KIND = "d3s depth maps"
-# Names of chunks without folders: c.12.0.0. A folder for each frame and layer would be slow.
-_FLAT: Any = {"name": "default", "separator": "."}
-_CHUNK = re.compile(r"c\.(\d+)")
-_UNFINISHED = ".partial"  # end of the names under which zarr writes
 
 
 class DepthStore:
@@ -52,23 +49,13 @@ class DepthStore:
         draft = self.path.with_name(f".{self.path.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         group = zarr.open_group(draft, mode="w", zarr_format=3)
-        for name, kind in _LAYERS.items():
-            self._add_layer(group, name, kind, (len(names), *shape))
-        group.create_array(
-            _DONE,
-            shape=(len(names),),
-            chunks=(1,),
-            dtype="u1",
-            fill_value=0,
-            chunk_key_encoding=_FLAT,
-            dimension_names=("frame",),
-            attributes={"long_name": "whether the frame is whole: 1, or 0", "units": "1"},
-        )
+        for name in _ARRAYS:
+            _add_array(group, name, (len(names),) if name == _DONE else (len(names), *shape))
         group.attrs.update({"kind": _KIND, **attributes, "frames": list(names)})
         try:
             draft.rename(self.path)
         except OSError as error:
-            raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
+            raise self._unwritable(error) from error
 
     def remove(self) -> None:
         """Remove the group; anything else of its name is an `OutputError`."""
@@ -79,33 +66,30 @@ class DepthStore:
 
     def places(self) -> dict[str, int]:
         """Places of the frames by name; none if there is no group."""
-        if not self._is_there:
-            return {}
-        return {name: place for place, name in enumerate(self._attributes["frames"])}
+        names = self._attributes["frames"] if self._is_there else ()
+        return {name: place for place, name in enumerate(names)}
 
     def finished(self) -> set[int]:
         """Places of the frames that are whole, by the chunks that are there."""
-        found = (_CHUNK.fullmatch(name) for name in _names(self.path / _DONE))
+        found = (re.fullmatch(r"c\.(\d+)", path.name) for path in self.path.glob(f"{_DONE}/*"))
         return {int(one[1]) for one in found if one is not None}
 
     def clear_leftovers(self) -> None:
         """Remove unfinished chunks of writers that were killed; no other may be writing."""
-        for layer in (*_LAYERS, _DONE):
-            for name in _names(self.path / layer):
-                if name.endswith(_UNFINISHED):
-                    (self.path / layer / name).unlink(missing_ok=True)
+        for path in self.path.glob("*/*.partial"):  # the names under which zarr writes
+            path.unlink(missing_ok=True)
 
     def write(self, place: int, depth_map: DepthMap) -> None:
         """Write the depth map of a frame to its place; its mark in `done` comes last.
 
         A frame of another size than the others is an `InputError`.
         """
-        depth = self._group["depth_m"]
-        if depth_map.depth_m.shape != depth.shape[1:]:
+        _, *shape = self._group["depth_m"].shape
+        if depth_map.depth_m.shape != tuple(shape):
             rows, cols = depth_map.depth_m.shape
             raise InputError(
                 f"the frame has {cols} x {rows} pixels, and the array of all frames has "
-                f"{depth.shape[2]} x {depth.shape[1]}. Put frames of another size into another "
+                f"{shape[1]} x {shape[0]}. Put frames of another size into another "
                 "folder of results."
             )
         try:
@@ -115,7 +99,7 @@ class DepthStore:
                     self._group[name][place] = layer
             self._group[_DONE][place] = 1
         except OSError as error:
-            raise OutputError(f"{self.path} cannot be written: {error.strerror}.") from error
+            raise self._unwritable(error) from error
 
     @property
     def _is_there(self) -> bool:
@@ -136,45 +120,42 @@ class DepthStore:
 
         return zarr.open_group(self.path, mode="r+", zarr_format=3)
 
+    def _unwritable(self, error: OSError) -> OutputError:
+        return OutputError(f"{self.path} cannot be written: {error.strerror}.")
+
     def _grow(self, names: Sequence[str], shape: tuple[int, int]) -> None:
         """Make room for frames that came later; those that are there keep their places."""
         group = self._group
-        found = group["depth_m"].shape
-        if found[1:] != shape:
+        count, *found = group["depth_m"].shape
+        if tuple(found) != shape:
             raise OutputError(
-                f"{self.path} has frames of {found[2]} x {found[1]} pixels, and these have "
+                f"{self.path} has frames of {found[1]} x {found[0]} pixels, and these have "
                 f"{shape[1]} x {shape[0]}. Choose another folder for results."
             )
-        if len(names) > found[0]:
-            for name in (*_LAYERS, _DONE):
+        if len(names) > count:
+            for name in _ARRAYS:
                 group[name].resize((len(names), *group[name].shape[1:]))
             group.attrs.update({"frames": list(names)})
 
-    def _add_layer(self, group: Any, name: str, kind: str, shape: tuple[int, int, int]) -> None:
-        from zarr.codecs import BloscCodec
 
-        words, unit = NAMES[name]
-        attributes: dict[str, Any] = {"long_name": words, "units": unit}
-        if name == "flags":
-            attributes["flag_masks"] = [flag.value for flag in Flag]
-            attributes["flag_meanings"] = " ".join(str(flag.name).lower() for flag in Flag)
-        group.create_array(
-            name,
-            shape=shape,
-            chunks=(1, *shape[1:]),
-            dtype=kind,
-            fill_value=np.nan if kind == "f4" else 0,
-            compressors=BloscCodec(
-                cname="zstd", clevel=1, shuffle="shuffle", typesize=np.dtype(kind).itemsize
-            ),
-            chunk_key_encoding=_FLAT,
-            dimension_names=("frame", "row", "col"),
-            attributes=attributes,
-        )
+def _add_array(group: Any, name: str, shape: tuple[int, ...]) -> None:
+    from zarr.codecs import BloscCodec
 
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - names only, for many frames
-    except OSError:
-        return []
+    kind = np.dtype(_ARRAYS[name])
+    words, unit = NAMES.get(name, ("whether the frame is whole: 1, or 0", "1"))
+    attributes: dict[str, Any] = {"long_name": words, "units": unit}
+    if name == "flags":
+        attributes["flag_masks"] = [flag.value for flag in Flag]
+        attributes["flag_meanings"] = " ".join(str(flag.name).lower() for flag in Flag)
+    group.create_array(
+        name,
+        shape=shape,
+        chunks=(1, *shape[1:]),
+        dtype=kind,
+        fill_value=np.nan if kind.kind == "f" else 0,
+        compressors=BloscCodec(cname="zstd", clevel=1, shuffle="shuffle", typesize=kind.itemsize),
+        # Names of chunks without folders: c.12.0.0. A folder for each frame would be slow.
+        chunk_key_encoding={"name": "default", "separator": "."},
+        dimension_names=("frame", "row", "col")[: len(shape)],
+        attributes=attributes,
+    )

@@ -24,7 +24,7 @@ from d3s.calibrate.frames import Captures, ColourSensor, FrameCache, on_each_fra
 from d3s.errors import CapturesError, InputError
 from d3s.files import list_images
 from d3s.files.codecs import check_finite
-from d3s.files.light import read_light
+from d3s.files.images import read_light
 from d3s.files.raw import named
 from d3s.rig.bayer import (
     MONO,

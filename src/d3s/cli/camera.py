@@ -9,8 +9,7 @@ from d3s.cli.options import has_unit, length_m
 from d3s.cli.output import progress_bar, value_of
 
 if TYPE_CHECKING:
-    from d3s.batch.inputs import FoundInputs
-    from d3s.frames import Source, SourceOptions
+    from d3s.frames import FoundFiles, Source, SourceOptions
     from d3s.rig import Rig
 
 PAPER = "paper"
@@ -27,7 +26,7 @@ class Numbers(NamedTuple):
 
 
 def chosen_rig(
-    rig: str | None, numbers: Numbers, found: "FoundInputs"
+    rig: str | None, numbers: Numbers, found: "FoundFiles"
 ) -> "tuple[Rig, tuple[str, ...]]":
     """Camera, and remarks on it."""
     from d3s.rig import Rig
@@ -97,7 +96,7 @@ def _no_camera() -> typer.BadParameter:
     )
 
 
-def _attached(found: "FoundInputs") -> "Rig | None":
+def _attached(found: "FoundFiles") -> "Rig | None":
     """Rig that is attached to all recordings; None if there is none."""
     from d3s.camera.recording import Recording
     from d3s.errors import InputError
@@ -115,7 +114,7 @@ def _attached(found: "FoundInputs") -> "Rig | None":
     return rigs[0] if rigs else None
 
 
-def _beside(found: "FoundInputs") -> Path | None:
+def _beside(found: "FoundFiles") -> Path | None:
     """Calibration file in the folder of all views; None if there is none."""
     folders = {one.left.parent for one in found.frames if one.right is not None}
     if len(folders) != 1:

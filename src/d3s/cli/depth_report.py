@@ -13,7 +13,7 @@ from d3s.cli.start import seconds_since_start
 
 if TYPE_CHECKING:
     from d3s.batch import Batch, Done
-    from d3s.batch.inputs import FoundInputs
+    from d3s.frames import FoundFiles
 
 _MOST_REMARKS = 3
 _NUMBER = re.compile(r"-?\d[\d.]*")
@@ -21,7 +21,7 @@ _MOST_LETTERS = 24  # of a name that is not cut in the table
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
 
 
-def exit_code(found: "FoundInputs", batch: "Batch") -> int:
+def exit_code(found: "FoundFiles", batch: "Batch") -> int:
     """Exit code of the command."""
     refused = len(found.refused) + len(batch.refused)
     usable = len(batch.done) - len(batch.empty) + len(batch.skipped)
@@ -31,7 +31,7 @@ def exit_code(found: "FoundInputs", batch: "Batch") -> int:
 
 
 def print_outcomes(
-    found: "FoundInputs",
+    found: "FoundFiles",
     batch: "Batch",
     output: Path,
     *,

@@ -15,7 +15,7 @@ from d3s.camera.recording.reader import describe
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import share_of_each
-from d3s.files import DepthImage, Points, depth_png, note, read_depth, tiff
+from d3s.files import DepthImage, Points, note, pictures, read_depth, tiff
 from d3s.files import arrays as npz
 from d3s.files.images import read_samples
 from d3s.files.raw import WORDS, named, open_file, read_file
@@ -110,7 +110,7 @@ def _is_depth(path: Path, found: Format) -> bool:
         return os.path.lexists(note.camera_beside(path))
     with named(path):
         if found is PNG:
-            return depth_png.note_in(read_file(path, _MAX_BYTES)) is not None
+            return pictures.png_text(read_file(path, _MAX_BYTES), note.KEY) is not None
         return found is TIFF and tiff.description(read_file(path, _MAX_BYTES)).startswith(
             note.START
         )
@@ -156,7 +156,9 @@ def _depth(path: Path, found: Format) -> Info:
 
 def _unit_m(path: Path) -> float:
     with named(path):
-        entries = note.parse_depth_note(depth_png.note_in(read_file(path, _MAX_BYTES)) or "")
+        entries = note.parse_depth_note(
+            pictures.png_text(read_file(path, _MAX_BYTES), note.KEY) or ""
+        )
         return note.positive_number(entries, "depth_unit_m")
 
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.files.depth_image import for_screens
-from d3s.files.images import as_grey
-from d3s.files.light import as_colour, samples_of
+from d3s.files.images import as_colour, as_grey, samples_of
 from d3s.runtime.parallel import run_over_rows, run_together
 from d3s.types import Image
 

@@ -4,8 +4,7 @@ Paths come in; images (float32, full scale 1), depth images, points and named ar
 other way round. A file is checked before it is believed: its size is read from its header and
 refused before anything large is allocated, and a file that is cut or damaged is refused whole.
 
-images        `read_image`, `write_image`: grey images with full scale 1
-light         `read_light`: intensity by one rule for files and arrays, and colours
+images        `read_image`, `write_image`, `read_light`: intensity with full scale 1, and colours
 depth_files   `read_depth`, `write_depth`, `write_disparity`: depth in the common formats
 depth_image   `DepthImage` and `Points`, the content of files of depth
 arrays        `read_npz`, `write_npz`: named arrays in one file; NPY, one array

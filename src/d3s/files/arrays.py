@@ -11,15 +11,14 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d3s import atomic
 from d3s.errors import InputError
-from d3s.files.raw import Samples, check_size, cut_short, named, read_file
+from d3s.files.raw import Samples, check_size, cut_short, decoded_as, named, read_file
 from d3s.formats import MAX_PIXELS, NPY
 
 _MAGIC = NPY.magics[0]
@@ -36,8 +35,7 @@ _MOST_CHARS = 10_000  # of a header, as numpy limits it: a long text is slow to 
 _NPY_KINDS = {"u1": 255, "u2": 65535, "f4": None, "f8": None}
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpyHeader:
+class NpyHeader(NamedTuple):
     """Header of an NPY file; `start` is the byte at which its samples begin."""
 
     shape: tuple[int, ...]
@@ -53,14 +51,13 @@ class NpyHeader:
 
 def npy_header(raw: bytes) -> NpyHeader:
     """Header at the beginning of an NPY file."""
-    width = {1: 2, 2: 4, 3: 4}.get(raw[6] if len(raw) > 6 else 0)
-    if not raw.startswith(_MAGIC) or width is None or len(raw) < 8 + width:
-        raise cut_short("has no proper NPY header")
+    width = {1: 2, 2: 4, 3: 4}.get(raw[6] if len(raw) > 6 else 0, 0)
     start = 8 + width + int.from_bytes(raw[8 : 8 + width], "little")
-    text = raw[8 + width : start]
-    if start > len(raw) or len(text) > _MOST_CHARS:
+    if not raw.startswith(_MAGIC) or not width or not 8 + width < start <= len(raw):
         raise cut_short("has no proper NPY header")
-    fields = _FIELDS.fullmatch(text)
+    if start > _MOST_CHARS:
+        raise cut_short("has no proper NPY header")
+    fields = _FIELDS.fullmatch(raw[8 + width : start])
     if fields is None:
         raise cut_short("has an NPY header that cannot be read")
     kind = fields[1].decode()
@@ -128,18 +125,6 @@ _SAMPLE = (16, 1 << 10)  # pieces, and bytes of each
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # The last record of an archive: its mark, and the number of its members.
 _END = struct.Struct("<4s6xH10x")
-# Exceptions of zipfile and zlib for damaged archives; RuntimeError for encrypted ones.
-_DAMAGES = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    LookupError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    ValueError,
-)
 
 
 def write_npz(
@@ -243,20 +228,18 @@ def unpacked(
     """Arrays in the bytes of an NPZ file, by name, if their headers keep to the limits."""
     if not raw.startswith(b"PK"):
         raise InputError("does not begin like an NPZ file. Is it one?")
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            members = archive.infolist()
-            _check_members(members, max_bytes)
-            _check_count(raw, len(members), archive.comment)
-            headers = [_checked_header(archive, one, max_pixels) for one in members]
-            return {
-                member.filename.removesuffix(".npy"): _array(archive, member, header)
-                for member, header in zip(members, headers, strict=True)
-            }
-    except InputError:
-        raise
-    except _DAMAGES as error:
-        raise cut_short(f"cannot be unpacked ({error})") from error
+    with decoded_as("NPZ"), zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        members = archive.infolist()
+        _check_members(members, max_bytes)
+        _check_count(raw, len(members), archive.comment)
+        headers = [_checked_header(archive, one, max_pixels) for one in members]
+        return {
+            # Without a size, all that the file holds is unpacked, whatever it declares.
+            member.filename.removesuffix(".npy"): npy_array(
+                archive.open(member).read(member.file_size), header
+            ).copy()
+            for member, header in zip(members, headers, strict=True)
+        }
 
 
 def _check_members(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
@@ -300,10 +283,3 @@ def _checked_header(
         if height * math.prod(rest) > max_pixels:
             check_size(math.prod(rest), height, max_pixels)
     return found
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: NpyHeader) -> NDArray[Any]:
-    """One array of an archive; zipfile checks its checksum."""
-    with archive.open(member) as file:
-        # Without a size, all that the file holds is unpacked, whatever it declares.
-        return npy_array(file.read(member.file_size), header).copy()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from d3s import formats
 from d3s.errors import InputError
 from d3s.files import arrays, depth_png, exr, netpbm, note, pictures, points, ros, tiff
-from d3s.files.depth_image import DepthImage, Points, points_of
+from d3s.files.depth_image import DepthImage, Points
 from d3s.files.raw import Samples
 from d3s.formats import LAYERS
 from d3s.types import Image
@@ -29,9 +29,8 @@ class Codec:
     # The bytes, the most pixels, and the unit in metres for a PNG that does not state it.
     read_depth: Callable[[bytes, int, float | None], DepthImage | Points] | None = None
     encode_image: Callable[[Image], bytes] | None = None
-    # The image, and the unit in metres for a PNG.
-    encode_depth: Callable[[DepthImage, float], bytes] | None = None
-    encode_points: Callable[[Points], bytes] | None = None
+    # The image, or points if the format is one of points; and the unit in metres for a PNG.
+    encode_depth: Callable[[Any, float], bytes] | None = None
 
 
 def check_finite(image: Image, remedy: str) -> None:
@@ -53,7 +52,7 @@ def _encode_image_png(image: Image) -> bytes:
 
 def _encode_depth_exr(image: DepthImage, _: float) -> bytes:
     images = {_EXR_NAMES[name]: getattr(image, name) for name in ("depth_m", *image.layers)}
-    return exr.encode(exr.Layers(images, {note.KEY: note.make_note(image)}))
+    return exr.encode(images, {note.KEY: note.make_note(image)})
 
 
 def _depths(values: NDArray[Any]) -> Image:
@@ -175,13 +174,9 @@ CODECS: dict[str, Codec] = {
     formats.EXR.name: Codec(read_depth=_read_depth_exr, encode_depth=_encode_depth_exr),
     formats.PLY.name: Codec(
         read_depth=lambda raw, _, __: points.read_ply(raw),
-        encode_depth=lambda image, _: points.encode_ply(points_of(image)),
-        encode_points=points.encode_ply,
+        encode_depth=lambda content, _: points.encode_ply(content),
     ),
-    formats.CSV.name: Codec(
-        encode_depth=lambda image, _: points.encode_csv(points_of(image)),
-        encode_points=points.encode_csv,
-    ),
+    formats.CSV.name: Codec(encode_depth=lambda content, _: points.encode_csv(content)),
     formats.MCAP.name: Codec(encode_depth=lambda image, _: ros.encode(image)),
 }
 """By the names of the formats."""

@@ -11,7 +11,7 @@ import numpy as np
 from d3s import atomic, formats
 from d3s.errors import InputError
 from d3s.files import netpbm, note, pictures
-from d3s.files.codecs import CHECKS, CODECS, Codec
+from d3s.files.codecs import CHECKS, CODECS
 from d3s.files.depth_image import DepthImage, Points, check_camera
 from d3s.files.raw import named, open_file, read_rest
 from d3s.formats import MAX_PIXELS, Format
@@ -82,17 +82,12 @@ def _encoded(
     path: str | os.PathLike[str], content: DepthImage | Points, unit_m: float
 ) -> tuple[bytes, bytes | None]:
     """Bytes of the file, and of the camera file if it needs one."""
-    if isinstance(content, Points):
-        encode_points = _codec_of_points(path).encode_points
-        if encode_points is None:
-            raise InputError("holds no points.")
-        return encode_points(content), None
-    chosen = format_of(path)
+    chosen = _format_for(content, path)
     encode = CODECS[chosen.name].encode_depth
     if encode is None:
         raise InputError("holds no depth.")
-    camera = None if chosen.has_camera_inside else note.encode_camera(content)
-    return encode(content, unit_m), camera
+    has_room = chosen.has_camera_inside or isinstance(content, Points)
+    return encode(content, unit_m), None if has_room else note.encode_camera(content)
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -150,20 +145,19 @@ def check_target(content: DepthImage | Points, path: str | os.PathLike[str]) -> 
             "an .npz holds all of a depth map, with its rig and options, and only an estimate has "
             "them. Write .tiff or .exr, or make the .npz with d3s depth."
         )
-    if isinstance(content, Points):
-        _codec_of_points(path)
-    elif format_of(path).is_points or format_of(path) is formats.MCAP:
+    chosen = _format_for(content, path)
+    if isinstance(content, DepthImage) and (chosen.is_points or chosen is formats.MCAP):
         check_camera(content)
 
 
-def _codec_of_points(path: str | os.PathLike[str]) -> Codec:
+def _format_for(content: DepthImage | Points, path: str | os.PathLike[str]) -> Format:
     chosen = format_of(path)
-    if not chosen.is_points:
+    if isinstance(content, Points) and not chosen.is_points:
         raise InputError(
             "points have lost the image that they come from, so they become "
             f"{' or '.join(_POINT_SUFFIXES)} only. Begin with the .npz, or another file of depth."
         )
-    return CODECS[chosen.name]
+    return chosen
 
 
 def read_depth(
@@ -241,19 +235,18 @@ def write_disparity(
     """
     where = Path(os.fsdecode(path))
     with named(path):
-        encode = {".pfm": _disparity_pfm, ".png": _disparity_png}.get(where.suffix.lower())
-        if encode is None:
+        values = np.asarray(disparity_px, dtype=np.float32)
+        if where.suffix.lower() == ".pfm":
+            encoded = netpbm.encode_pfm(np.where(np.isnan(values), np.float32(np.inf), values))
+        elif where.suffix.lower() == ".png":
+            encoded = _disparity_png(values)
+        else:
             raise InputError(
                 f"disparity is written as {' or '.join(DISPARITY_SUFFIXES)}. Give the name one of "
                 "these suffixes."
             )
-        encoded = encode(np.asarray(disparity_px, dtype=np.float32))
     atomic.write_bytes(path, encoded, overwrite=overwrite)
     return where
-
-
-def _disparity_pfm(disparity_px: Image) -> bytes:
-    return netpbm.encode_pfm(np.where(np.isnan(disparity_px), np.float32(np.inf), disparity_px))
 
 
 def _disparity_png(disparity_px: Image) -> bytes:

@@ -117,15 +117,17 @@ class Points:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-def points_of(image: DepthImage) -> Points:
+def points_of(image: DepthImage | Points) -> Points:
     """Points of the pixels that have a depth, row by row; an error if the camera is not known."""
+    if isinstance(image, Points):
+        return image
     focal_length_px = check_camera(image)
     rows, cols = np.nonzero(np.isfinite(image.depth_m))
     z = image.depth_m[rows, cols]
     x, y = image.centre_px
     return Points(
-        x_m=_across(cols, x, z, focal_length_px),
-        y_m=_across(rows, y, z, focal_length_px),
+        x_m=((cols - x) / focal_length_px * z).astype(np.float32),
+        y_m=((rows - y) / focal_length_px * z).astype(np.float32),
         z_m=z,
         colour=None if image.colour is None else image.colour[rows, cols],
         notes=image.notes,
@@ -179,9 +181,3 @@ def check_camera(image: DepthImage) -> float:
 def middle_px(shape: tuple[int, ...]) -> tuple[float, float]:
     """Middle (x, y) of an image of (rows, cols)."""
     return (shape[1] - 1) / 2, (shape[0] - 1) / 2
-
-
-def _across(places: NDArray[np.int64], centre: float, z: Image, focal_length_px: float) -> Image:
-    """Coordinate x or y of points, in metres: (place - principal point) z / f."""
-    across = (places - centre) / focal_length_px * z
-    return across.astype(np.float32)

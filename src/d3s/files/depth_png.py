@@ -47,7 +47,7 @@ def read(raw: bytes, max_pixels: int, unit_m: float | None = None) -> DepthImage
     levels = samples.values
     if samples.full_scale != _LARGEST or levels.ndim != 2:
         raise InputError("is a PNG, but not of depths: those are grey and have 16 bit.")
-    text = note_in(raw)
+    text = pictures.png_text(raw, note.KEY)
     entries = {} if text is None else note.parse_depth_note(text)
     if "depth_unit_m" in entries:
         unit_m = note.positive_number(entries, "depth_unit_m")
@@ -87,11 +87,6 @@ def _unit_words(depth_m: Image) -> str:
     if unit_m is None:
         return "though none holds both the nearest and the farthest depth"
     return f"--unit {1e3 * unit_m:g}mm on the command line, unit_m={unit_m:g} in Python"
-
-
-def note_in(raw: bytes) -> str | None:
-    """Note of a PNG file; None if it has none."""
-    return pictures.png_text(raw, note.KEY)
 
 
 def check_unit(unit_m: float) -> None:

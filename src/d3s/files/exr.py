@@ -6,9 +6,9 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,8 @@ from d3s.files.raw import check_size, cut_short, decoded_as
 _MAX_CHANNELS = 64
 # Deflate packs at most 1032 bytes into one. A file that is to hold more is damaged, or a trap.
 _MOST_PACKED = 1100
-_KINDS = "fu"
 
 _one_at_a_time = threading.Lock()
-
-
-class Layers(NamedTuple):
-    """Images of one shape by their names, and the attributes of the file that are text."""
-
-    images: dict[str, NDArray[Any]]
-    texts: dict[str, str]
 
 
 def check_installed() -> None:
@@ -39,24 +31,21 @@ def check_installed() -> None:
         )
 
 
-def encode(layers: Layers) -> bytes:
-    """OpenEXR file of images of one shape, as 32-bit floats, packed by ZIP."""
+def encode(layers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> bytes:
+    """OpenEXR file of images of one shape, as 32-bit floats, packed by ZIP, and of texts."""
     check_installed()
     import OpenEXR
 
-    header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage, **layers.texts}
-    images = {
-        name: np.ascontiguousarray(image, np.float32)
-        for name, image in sorted(layers.images.items())
-    }
+    header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage, **texts}
+    images = {name: np.ascontiguousarray(layers[name], np.float32) for name in sorted(layers)}
     buffer = io.BytesIO()
     with OpenEXR.File(header, images) as file:
         file.write(buffer)
     return buffer.getvalue()
 
 
-def read(raw: bytes, max_pixels: int) -> Layers:
-    """Images of an OpenEXR file of one part, all or an error."""
+def read(raw: bytes, max_pixels: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Images of an OpenEXR file of one part by their names, all or an error; and its texts."""
     check_installed()
     import OpenEXR
 
@@ -67,9 +56,9 @@ def read(raw: bytes, max_pixels: int) -> Layers:
             images = {name: channel.pixels for name, channel in file.channels().items()}
             texts = {name: text for name, text in file.header().items() if isinstance(text, str)}
     for name, image in images.items():
-        if image.shape != shape or image.dtype.kind not in _KINDS:
+        if image.shape != shape or image.dtype.kind not in "fu":
             raise InputError(f"has an OpenEXR channel {name} that is no image of the file's size.")
-    return Layers(images, texts)
+    return images, texts
 
 
 def _shape(file: Any, file_bytes: int, max_pixels: int) -> tuple[int, int]:

@@ -1,9 +1,14 @@
-"""Grey images with full scale 1, from and to the common formats."""
+"""Images with full scale 1, from and to the common formats: intensity by one rule, and colours.
+
+Grey integers are proportional to the light, as a sensor gives them. Integers of a colour image are
+those of a photograph: the sRGB curve is undone. Floats have no curve. Whoever knows better says so
+with `linear`.
+"""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +23,12 @@ from d3s.types import Image
 # Of the sRGB primaries, for linear values (Rec. ITU-R BT.709-6, item 3.2).
 _REC709 = (0.2126, 0.7152, 0.0722)
 _BLOCK_PIXELS = 1 << 18
+_CURVES = {
+    "srgb": ", and the curve of sRGB was undone before. If its numbers are proportional to the "
+    "light, say so: --encoding linear, linear=True in Python.",
+    "linear": ", and its numbers were taken as linear.",
+    "floats": ".",
+}
 # Four channels of 32 bit each, and room for what else a file may carry.
 _MAX_BYTES_PER_PIXEL = 16
 _ROOM_BYTES = 16_000_000
@@ -115,26 +126,19 @@ def list_images(folder: str | os.PathLike[str]) -> list[Path]:
         When there is no such folder, or no image in it.
     """
     with named(folder):
-        found = _images(Path(os.fsdecode(folder)))
+        try:
+            paths = sorted(Path(os.fsdecode(folder)).iterdir(), key=lambda path: path.name)
+        except FileNotFoundError as error:
+            raise InputError("there is no such folder. Check the name.") from error
+        except NotADirectoryError as error:
+            raise InputError("is a file. Name the folder that it is in.") from error
+        except ValueError as error:  # a zero byte in the path
+            raise InputError(f"cannot be read: {error}. Check the name.") from error
+        names = (path for path in paths if path.suffix.lower() in IMAGE_SUFFIXES)
+        found = [path for path in names if path.name[0] != "." and not path.is_dir()]
         if not found:
             raise InputError(f"there is no image in it. Images end in {', '.join(IMAGE_SUFFIXES)}.")
-    return sorted(found, key=lambda path: path.name)
-
-
-def _images(folder: Path) -> list[Path]:
-    try:
-        paths = list(folder.iterdir())
-    except FileNotFoundError as error:
-        raise InputError("there is no such folder. Check the name.") from error
-    except NotADirectoryError as error:
-        raise InputError("is a file. Name the folder that it is in.") from error
-    except ValueError as error:  # a zero byte in the path
-        raise InputError(f"cannot be read: {error}. Check the name.") from error
-    return [
-        path
-        for path in paths
-        if path.suffix.lower() in IMAGE_SUFFIXES and path.name[0] != "." and not path.is_dir()
-    ]
+    return found
 
 
 def read_samples(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> Samples:
@@ -148,14 +152,8 @@ def read_samples(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> 
     return upright(reader(raw, max_pixels))
 
 
-def is_colour(samples: Samples) -> bool:
-    """Whether an image has red, green and blue."""
+def _is_colour(samples: Samples) -> bool:
     return samples.values.ndim == 3 and samples.values.shape[2] >= 3
-
-
-def takes_linear(samples: Samples, linear: bool | None) -> bool:
-    """Whether integers are taken as linear: as said, or else those of a grey image."""
-    return not is_colour(samples) if linear is None else linear
 
 
 def as_grey(samples: Samples, *, linear: bool | None, allow_nan: bool) -> Image:
@@ -171,7 +169,7 @@ def as_grey(samples: Samples, *, linear: bool | None, allow_nan: bool) -> Image:
     allow_nan
         Whether floats may be NaN or infinite.
     """
-    linear = takes_linear(samples, linear)
+    linear = not _is_colour(samples) if linear is None else linear
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
     if samples.full_scale is not None and linear and values.shape[2] < 3:
         # Exactly the quotient in double precision, rounded once: both numbers have 16 bits.
@@ -179,7 +177,7 @@ def as_grey(samples: Samples, *, linear: bool | None, allow_nan: bool) -> Image:
             values[:, :, 0], np.float32(samples.full_scale), dtype=np.float32, order="C"
         )
         return grey
-    levels = None if samples.full_scale is None else levels_of(samples.full_scale, linear)
+    levels = None if samples.full_scale is None else _levels(samples.full_scale, linear)
     grey = _grey_in_blocks(values, levels)
     if levels is None and not allow_nan:
         check_finite(grey, "Where they are holes, as in a depth map, read with allow_nan=True.")
@@ -207,13 +205,77 @@ def _luminance(channels: NDArray[Any]) -> NDArray[Any]:
     return luminance
 
 
-def levels_of(full_scale: int, linear: bool) -> NDArray[np.float64]:
+def _levels(full_scale: int, linear: bool) -> NDArray[np.float64]:
     """Intensity of each integer from 0 to full scale."""
     levels = np.arange(full_scale + 1) / full_scale
     if linear:
         return levels
     # IEC 61966-2-1, the curve of nearly all photographs.
     return np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
+
+
+class LightImage(NamedTuple):
+    """Intensity of an image, its colours if it has some, and what was done to it."""
+
+    grey: Image
+    colour: Image | None  # (rows, cols, 3), linear with full scale 1, if asked for
+    curve: str  # "srgb" or "linear" for a colour image of integers, "floats", or "" for grey
+    orientation: int = 1  # EXIF orientation of the file, which was turned upright
+    is_lossy: bool = False  # whether the file was compressed with loss
+
+    @property
+    def words(self) -> str:
+        """Remark on the colours, after a subject such as "left.png is"; empty for a grey image."""
+        if not self.curve:
+            return ""
+        return f"in colour: it became grey by the weights of Rec. 709{_CURVES[self.curve]}"
+
+
+def read_light(
+    path: str | os.PathLike[str],
+    *,
+    linear: bool | None = None,
+    keep_colour: bool = False,
+    max_pixels: int = MAX_PIXELS,
+) -> LightImage:
+    """Read the intensity of an image, upright; errors do not name the file.
+
+    `linear` says whether integers are proportional to the light. None: those of a grey image are,
+    and of a colour image the sRGB curve is undone.
+    """
+    return light_of(read_samples(path, max_pixels), linear=linear, keep_colour=keep_colour)
+
+
+def light_of(
+    samples: Samples, *, linear: bool | None = None, keep_colour: bool = False
+) -> LightImage:
+    """Intensity of samples, by the rule of `read_light`; NaN is allowed."""
+    grey = as_grey(samples, linear=linear, allow_nan=True)
+    if not _is_colour(samples):
+        return LightImage(grey, None, "", samples.orientation, samples.is_lossy)
+    curve = "floats"
+    if samples.full_scale is not None:
+        curve = "linear" if linear else "srgb"
+    colour = as_colour(samples, linear=linear) if keep_colour else None
+    return LightImage(grey, colour, curve, samples.orientation, samples.is_lossy)
+
+
+def as_colour(samples: Samples, *, linear: bool | None = None) -> Image:
+    """Red, green and blue of a colour image, (rows, cols, 3), linear with full scale 1."""
+    channels: NDArray[Any] = samples.values[:, :, :3]
+    if samples.full_scale is None:
+        return np.ascontiguousarray(channels, dtype=np.float32)
+    levels = _levels(samples.full_scale, bool(linear)).astype(np.float32)
+    return np.asarray(levels[channels])
+
+
+def samples_of(values: NDArray[Any]) -> Samples:
+    """Samples of an array in colour: integers of 8 and 16 bits have the full scale of their type.
+
+    Other numbers are taken as they are.
+    """
+    scales = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
+    return Samples(values=values, full_scale=scales.get(values.dtype.newbyteorder("=")))
 
 
 def _writable(image: ArrayLike) -> Image:

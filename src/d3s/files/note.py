@@ -56,8 +56,8 @@ def parsed(text: str) -> dict[str, Any]:
         raise cut_short(f"has a note of {len(text)} characters")
     try:
         entries = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise cut_short("has a note of D3S that cannot be read") from error
+    except (ValueError, RecursionError):
+        entries = None
     if not isinstance(entries, dict):
         raise cut_short("has a note of D3S that cannot be read")
     return entries

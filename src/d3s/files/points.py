@@ -1,27 +1,21 @@
 """Points in files: PLY, binary numbers below a short text, and CSV, a line of text each."""
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
 from d3s.files import note
-from d3s.files.depth_image import Points, for_screens
+from d3s.files.depth_image import DepthImage, Points, for_screens, points_of
 from d3s.files.raw import cut_short
 
 _MAX_POINTS = 64_000_000
 
 # Names that viewers have for the fields of `Points`.
-_NAMES = {
-    "x_m": "x",
-    "y_m": "y",
-    "z_m": "z",
-    "intensity": "intensity",
-    "confidence": "confidence",
-    "sigma_m": "sigma",
-}
+_NAMES = {"x_m": "x", "y_m": "y", "z_m": "z", "intensity": "intensity"}
+_NAMES |= {"confidence": "confidence", "sigma_m": "sigma"}
 _COLOURS = ("red", "green", "blue")
 
 # Types by either of their names in PLY, in NumPy's spelling.
@@ -35,15 +29,9 @@ _CSV_ROWS = 50_000  # that become text at once
 _NOTE = f"comment {note.KEY} "
 
 
-class _Header(NamedTuple):
-    points: int
-    record: np.dtype[Any]
-    start: int
-    note: dict[str, Any]
-
-
-def encode_ply(points: Points) -> bytes:
+def encode_ply(content: DepthImage | Points) -> bytes:
     """PLY file of points, little-endian; without colours, intensities are also written as grey."""
+    points = points_of(content)
     columns: dict[str, NDArray[Any]] = {
         _NAMES[name]: values.astype("<f4", copy=False) for name, values in points.columns.items()
     }
@@ -71,20 +59,27 @@ def encode_ply(points: Points) -> bytes:
 
 def read_ply(raw: bytes) -> Points:
     """Points of a binary PLY file that holds points alone."""
-    header = _header(raw)
-    size = header.points * header.record.itemsize
-    if len(raw) - header.start != size:
+    end = re.search(rb"\nend_header\r?\n", raw[:_HEADER_BYTES])
+    if not re.match(rb"ply\r?\n", raw) or end is None or not raw[: end.start()].isascii():
+        raise cut_short("has no proper PLY header")
+    lines = raw[: end.start()].decode("ascii").splitlines()[1:]
+    notes = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
+    words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
+    order, points = _order(words), _points(words)
+    entries = note.parse_depth_note(notes[0]) if notes else {}
+    kind, found = _record(words, order), len(raw) - end.end()
+    if found != points * kind.itemsize:
         raise cut_short(
-            f"has {len(raw) - header.start} bytes of points, and its header says {size}"
+            f"has {found} bytes of points, and its header says {points * kind.itemsize}"
         )
-    record = np.frombuffer(raw, header.record, offset=header.start)
+    record = np.frombuffer(raw, kind, offset=end.end())
     with np.errstate(over="ignore"):
         columns = {
             name: record[column].astype(np.float32)
             for name, column in _NAMES.items()
             if column in (record.dtype.names or ())
         }
-    return Points(**columns, colour=_colours(record), notes=note.notes_for_people(header.note))
+    return Points(**columns, colour=_colours(record), notes=note.notes_for_people(entries))
 
 
 def _colours(record: NDArray[Any]) -> NDArray[np.uint8] | None:
@@ -96,8 +91,9 @@ def _colours(record: NDArray[Any]) -> NDArray[np.uint8] | None:
     return found if (found != found[:, :1]).any() else None
 
 
-def encode_csv(points: Points) -> bytes:
+def encode_csv(content: DepthImage | Points) -> bytes:
     """CSV file of points: a line of names with units, then seven digits of each number."""
+    points = points_of(content)
     columns: dict[str, NDArray[Any]] = dict(points.columns)
     if points.colour is not None:
         columns |= dict(zip(_COLOURS, points.colour.T.astype(np.float32), strict=True))
@@ -108,21 +104,6 @@ def encode_csv(points: Points) -> bytes:
         for block in (table[row : row + _CSV_ROWS] for row in range(0, len(table), _CSV_ROWS))
     ]
     return (",".join(columns) + "\n" + "".join(blocks)).encode("ascii")
-
-
-def _header(raw: bytes) -> _Header:
-    end = re.search(rb"\nend_header\r?\n", raw[:_HEADER_BYTES])
-    if not re.match(rb"ply\r?\n", raw) or end is None:
-        raise cut_short("has no proper PLY header")
-    try:
-        lines = raw[: end.start()].decode("ascii").splitlines()[1:]
-    except UnicodeDecodeError as error:
-        raise cut_short("has no proper PLY header") from error
-    notes = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
-    words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
-    order, points = _order(words), _points(words)
-    entries = note.parse_depth_note(notes[0]) if notes else {}
-    return _Header(points, _record(words, order), end.end(), entries)
 
 
 def _order(words: list[list[str]]) -> str:

@@ -2,38 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
+from d3s.rig import Rig
 from d3s.types import Image
 
 Counts = NDArray[np.uint8 | np.uint16]
 """Image of a sensor as it sends it, (rows, cols)."""
-
-
-class Splitter(Protocol):
-    """Anything that makes rectified pairs of raw frames, or of raw pictures: a `Rig`."""
-
-    def split(
-        self, raw: Any, /, *, full_scale: float | None = None, bayer: str | None = None
-    ) -> tuple[Image, Image]:
-        """Left and right view of a raw frame.
-
-        Parameters
-        ----------
-        raw
-            Frame of the sensor.
-        full_scale
-            Largest value of the sensor; None for that of the type.
-        bayer
-            Order of the colours of a colour sensor, "none" for a mono sensor, or None: not said.
-        """
-
-    def rectify(self, left: Any, right: Any, /) -> tuple[Image, Image]:
-        """Left and right view, of the pictures of both cameras; as they are if rectified."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,7 +70,7 @@ class Frame:
         rows, cols = next(image.shape for image in images if image is not None)
         return rows, cols
 
-    def pair(self, rig: Splitter) -> tuple[Image, Image]:
+    def pair(self, rig: Rig) -> tuple[Image, Image]:
         """Left and right view; of a raw frame, as the rig splits it.
 
         Raises
@@ -147,7 +126,7 @@ class Refused(NamedTuple):
 
 
 class Source(Protocol):
-    """Something that yields frames: files, a recording, a camera, the simulator.
+    """Something that yields frames: files, a recording, a camera, the simulator; or a base of it.
 
     It is iterated once, and closed afterwards: `with source: for outcome in source: ...`. A frame
     that cannot be read is yielded as `Refused`; an exception ends the iteration, and means that
@@ -162,20 +141,7 @@ class Source(Protocol):
         """Frames in the order of their numbers."""
 
     def close(self) -> None:
-        """Release what the source holds open. Closing twice is fine."""
-
-    def __enter__(self) -> Self:
-        """Return the source itself."""
-
-    def __exit__(self, *error: object) -> None:
-        """Close the source."""
-
-
-class FrameSource:
-    """Base of sources that hold nothing open: `with` works, and closing does nothing."""
-
-    def close(self) -> None:
-        """Release what the source holds open. Closing twice is fine."""
+        """Release what the source holds open: nothing, if it does not say so. Twice is fine."""
 
     def __enter__(self) -> Self:
         """Return the source itself."""

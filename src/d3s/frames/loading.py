@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from d3s.errors import D3SError, InputError
 from d3s.files.depth_image import for_screens
-from d3s.files.light import LightImage, read_light
+from d3s.files.images import read_light
 from d3s.files.raw import WORDS, named, path_text
 from d3s.formats import MAX_PIXELS
-from d3s.frames.frame import Frame, FrameSource, Refused, Splitter, halves, size_words
+from d3s.frames.frame import Frame, Refused, Source, halves, size_words
 from d3s.frames.pairing import FrameFiles
 from d3s.rig import Rig
 from d3s.rig.bayer import MONO, check_said, colours, luminance, unsaid_warning
@@ -53,7 +53,7 @@ def load_pair(
     left: _Path,
     right: _Path | None = None,
     *,
-    rig: Splitter | None = None,
+    rig: Rig | None = None,
     side_by_side: bool = False,
     linear: bool | None = None,
     bayer: str | None = None,
@@ -111,32 +111,37 @@ def load_pair(
     >>> right.shape, right.dtype.name, float(right.max())
     ((4, 6), 'float32', 1.0)
     """
-    read = _reader(linear=linear, bayer=bayer, keep_colour=keep_colour, max_pixels=max_pixels)
-    if right is not None:
-        if side_by_side:
-            raise InputError(
-                "side_by_side is for one file with both views, and there are two files: "
-                f"{path_text(left)} and {path_text(right)}. Leave one of them."
-            )
-        return _two(read(left), read(right, keep_colour=False), left, right, rig)
-    if side_by_side:
-        found = read(left)
-        views, colour = _rectified(*halves(found.image, path_text(left)), rig), found.colour
-        if colour is not None:
-            half = np.ascontiguousarray(colour[:, : colour.shape[1] // 2])
-            colour = _rectified_colour(half, rig)
-    else:
+    read = partial(_read, linear=linear, keep_colour=keep_colour, max_pixels=max_pixels)
+    if right is None and not side_by_side:
         found, views, colour = _raw(left, rig, read, bayer, keep_colour)
-    return LoadedPair(
-        left=views[0],
-        right=views[1],
-        remarks=_remarks(found),
-        warnings=_warnings(found),
-        colour=colour,
-    )
+        return LoadedPair(left=views[0], right=views[1], colour=colour, **_told(found))
+    if right is not None and side_by_side:
+        raise InputError(
+            "side_by_side is for one file with both views, and there are two files: "
+            f"{path_text(left)} and {path_text(right)}. Leave one of them."
+        )
+    said = check_said(bayer, None)
+    files = [read(left, bayer=said)]
+    colour = files[0].colour
+    if right is None:
+        images = halves(files[0].image, path_text(left))
+        colour = None if colour is None else colour[:, : colour.shape[1] // 2]
+    else:
+        files.append(read(right, bayer=said, keep_colour=False))
+        images = files[0].image, files[1].image
+    views = images if rig is None else rig.rectify(*images)
+    if right is not None and views[0].shape != views[1].shape:
+        raise InputError(
+            f"{path_text(left)} has {size_words(images[0])} and {path_text(right)} has "
+            f"{size_words(images[1])}: both views must have one size. Are both rectified, and "
+            "of one pair?"
+        )
+    if rig is not None:
+        colour = _moved(colour, lambda plane: rig.rectify(plane, plane)[0])
+    return LoadedPair(left=views[0], right=views[1], colour=colour, **_told(*files))
 
 
-class FileSource(FrameSource):
+class FileSource(Source):
     """Frames of files, as `find_frames` pairs them: a `Source`.
 
     Parameters
@@ -161,7 +166,7 @@ class FileSource(FrameSource):
         self,
         frames: Sequence[FrameFiles],
         *,
-        rig: Splitter | None = None,
+        rig: Rig | None = None,
         side_by_side: bool = False,
         linear: bool | None = None,
         max_pixels: int = MAX_PIXELS,
@@ -195,11 +200,9 @@ class FileSource(FrameSource):
 
     def _frame(self, number: int, files: FrameFiles) -> Frame:
         if files.right is None and not self._side_by_side and self._rig is None:
-            found = _reader(**self._options | {"keep_colour": False})(files.left)
-            remarks, warnings = _remarks(found), _warnings(found)
-            return Frame(
-                number=number, name=files.name, raw=found.image, remarks=remarks, warnings=warnings
-            )
+            options = self._options | {"keep_colour": False}
+            found = _read(files.left, **options | {"bayer": check_said(options["bayer"], None)})
+            return Frame(number=number, name=files.name, raw=found.image, **_told(found))
         pair = load_pair(
             files.left,
             files.right,
@@ -218,72 +221,33 @@ class FileSource(FrameSource):
 
 
 class _Read(NamedTuple):
-    """Image of a file, and remarks on it, empty if there are none."""
+    """Image of a file, and words on it, empty if there are none."""
 
     image: Image
-    in_colour: str
-    turned: str
-    lossy: str = ""
-    warning: str = ""
-    colour: NDArray[np.uint8] | None = None
+    remarks: tuple[str, str, str]  # on colour, on turning, on loss
+    warning: str
+    colour: NDArray[np.uint8] | None
 
 
-def _rectified(left: Image, right: Image, rig: Splitter | None) -> tuple[Image, Image]:
-    return (left, right) if rig is None else rig.rectify(left, right)
+def _told(*read: _Read) -> dict[str, Any]:
+    """Remarks and warnings on the files of a frame: both views are alike, but for turning."""
+    colour, turned, lossy = zip(*(one.remarks for one in read), strict=True)
+    remarks = (colour[0] or colour[-1], *turned, lossy[0] or lossy[-1])
+    warnings = [one.warning for one in read if one.warning]
+    return {"remarks": tuple(filter(None, remarks)), "warnings": tuple(warnings[:1])}
 
 
-def _rectified_colour(
-    colour: NDArray[np.uint8] | None, rig: Splitter | None
+def _moved(
+    colour: NDArray[np.uint8] | None, move: Callable[[Image], Image]
 ) -> NDArray[np.uint8] | None:
     """Colours of the left view, moved as the view is; black where a camera shows nothing."""
-    if colour is None or rig is None:
-        return colour
-    planes = [np.ascontiguousarray(colour[..., i], dtype=np.float32) / 255 for i in range(3)]
-    moved = [rig.rectify(plane, plane)[0] for plane in planes]
-    if moved[0] is planes[0]:
-        return colour
-    levels = np.nan_to_num(np.stack(moved, axis=-1)).clip(0, 1)
+    if colour is None:
+        return None
+    planes = [np.ascontiguousarray(colour[..., i], dtype=np.float32) for i in range(3)]
+    levels = np.nan_to_num(
+        np.stack([move(plane / np.float32(255)) for plane in planes], axis=-1)
+    ).clip(0, 1)
     return np.asarray(np.rint(255 * levels), dtype=np.uint8)
-
-
-def _two(
-    first: _Read, second: _Read, left: _Path, right: _Path, rig: Splitter | None
-) -> LoadedPair:
-    """Pair of the images of two files."""
-    views = _rectified(first.image, second.image, rig)
-    if views[0].shape != views[1].shape:
-        raise InputError(
-            f"{path_text(left)} has {size_words(first.image)} and {path_text(right)} has "
-            f"{size_words(second.image)}: both views must have one size. Are both rectified, and "
-            "of one pair?"
-        )
-    return LoadedPair(
-        left=views[0],
-        right=views[1],
-        remarks=_remarks(first, second),
-        warnings=_warnings(first, second),
-        colour=_rectified_colour(first.colour, rig),
-    )
-
-
-def _remarks(*read: _Read) -> tuple[str, ...]:
-    """Remarks on the files of a frame; on colour and loss once, since both views are alike."""
-    colours = [one.in_colour for one in read if one.in_colour]
-    lossy = [one.lossy for one in read if one.lossy]
-    return (*colours[:1], *(one.turned for one in read if one.turned), *lossy[:1])
-
-
-def _warnings(*read: _Read) -> tuple[str, ...]:
-    """Warning on the files of a frame: one, since both views are alike."""
-    return tuple(one.warning for one in read if one.warning)[:1]
-
-
-def _reader(
-    *, linear: bool | None, bayer: str | None, keep_colour: bool, max_pixels: int
-) -> Callable[..., _Read]:
-    """Reader of files by the rules of `load_pair`."""
-    said = check_said(bayer, None)
-    return partial(_read, linear=linear, bayer=said, keep_colour=keep_colour, max_pixels=max_pixels)
 
 
 def _read(
@@ -292,8 +256,9 @@ def _read(
     """Grey image of a file, upright."""
     with named(path):
         found = read_light(path, linear=linear, keep_colour=keep_colour, max_pixels=max_pixels)
-        image, warning = found.grey, ""
-        colour = None if found.colour is None else _levels(found)
+        image, colour, warning = found.grey, None, ""
+        if found.colour is not None:  # photographs keep their white
+            colour = for_screens(found.colour, white=1.0 if found.curve == "srgb" else None)
         if bayer in (None, MONO) or found.curve:
             is_known = bayer or found.curve or found.is_lossy  # loss is in blocks, with a period
             warning = "" if is_known else unsaid_warning(image)
@@ -301,40 +266,30 @@ def _read(
             if keep_colour:
                 colour = for_screens(colours(image, bayer or ""), white=None)
             image = luminance(image, bayer or "")
-    words = WORDS.get(found.orientation)
-    turned = (
-        f"{path_text(path)} was {words}, as its EXIF orientation says. If that is wrong, save the "
-        "image without it."
+    name, turned = path_text(path), WORDS.get(found.orientation)
+    remarks = (
+        f"{name} is {found.words}" if found.words else "",
+        f"{name} was {turned}, as its EXIF orientation says. If that is wrong, save the image "
+        "without it."
+        if turned
+        else "",
+        f"{name} {_LOSSY}" if found.is_lossy else "",
     )
-    return _Read(
-        image,
-        f"{path_text(path)} is {found.words}" if found.words else "",
-        turned if words else "",
-        f"{path_text(path)} {_LOSSY}" if found.is_lossy else "",
-        f"{path_text(path)} {warning}" if warning else "",
-        colour,
-    )
-
-
-def _levels(found: LightImage) -> NDArray[np.uint8] | None:
-    """Colours of a file as screens show them; photographs keep their white."""
-    if found.colour is None:
-        return None
-    return for_screens(found.colour, white=1.0 if found.curve == "srgb" else None)
+    return _Read(image, remarks, f"{name} {warning}" if warning else "", colour)
 
 
 def _raw(
     path: _Path,
-    rig: Splitter | None,
+    rig: Rig | None,
     read: Callable[..., _Read],
     bayer: str | None,
     keep_colour: bool,
 ) -> tuple[_Read, tuple[Image, Image], NDArray[np.uint8] | None]:
     """Views of a raw frame; a rig that knows the colours of its sensor needs not be told."""
     own = getattr(getattr(rig, "calibration", None), "bayer", None)
-    check_said(bayer, own)
-    found = read(path) if own is None else read(path, bayer=MONO)
-    if own is not None and found.in_colour:
+    bayer = check_said(bayer, own)
+    found = read(path, bayer=bayer if own is None else MONO)
+    if own is not None and found.remarks[0]:
         raise InputError(
             f"{path_text(path)} is in colour already, and the rig was calibrated with raw {own} "
             "frames, as the sensor gives them. Save raw frames."
@@ -356,9 +311,9 @@ def _raw(
     return found, views, colour
 
 
-def _split_colour(found: _Read, rig: Splitter, own: str | None) -> NDArray[np.uint8] | None:
+def _split_colour(found: _Read, rig: Rig, own: str | None) -> NDArray[np.uint8] | None:
     """Colours of the left view, as screens show them."""
-    if not isinstance(rig, Rig) or rig.calibration is None:
+    if rig.calibration is None:
         return None
     mono = rig.replace(calibration=rig.calibration.replace(bayer=None, channel_gains=None))
     if own is not None:
@@ -367,8 +322,4 @@ def _split_colour(found: _Read, rig: Splitter, own: str | None) -> NDArray[np.ui
             np.stack([mono.split(planes[:, :, i], bayer=MONO)[0] for i in range(3)], axis=2),
             white=None,
         )
-    if found.colour is None:
-        return None
-    views = [mono.split(found.colour[:, :, i], bayer=MONO)[0] for i in range(3)]
-    levels: NDArray[np.uint8] = np.rint(255 * np.clip(np.nan_to_num(views), 0, 1)).astype(np.uint8)
-    return np.ascontiguousarray(levels.transpose(1, 2, 0))
+    return _moved(found.colour, lambda plane: mono.split(plane, bayer=MONO)[0])

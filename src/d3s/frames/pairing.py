@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,11 +28,17 @@ class FrameFiles(NamedTuple):
     name: str  # empty for left.png and right.png, which say nothing else
     left: Path
     right: Path | None  # None if the one file has both views
+    place: int | None = None  # in `left`, from 0, if that is a recording, a video or an array
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Files that the frame is read from."""
         return (self.left,) if self.right is None else (self.left, self.right)
+
+    @property
+    def absolute(self) -> list[str]:
+        """Whole paths of the files; links stay as they are."""
+        return [os.path.abspath(path) for path in self.files]  # noqa: PTH100
 
 
 class FoundFiles(NamedTuple):
@@ -81,7 +86,7 @@ def find_frames(
     if _is_folder(paths[0]):
         return _in_folders(paths, one_file_each)
     if one_file_each or len(paths) == 1:
-        return _unique([FrameFiles(path.stem, path, None) for path in paths])
+        return unique_names(_alone(paths))
     return _of_files(paths)
 
 
@@ -110,25 +115,19 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
         for path in _entries(folder):
             (images if path.suffix.lower() in IMAGE_SUFFIXES else ignored).append(path)
     if one_file_each:
-        return _unique([FrameFiles(path.stem, path, None) for path in images], ignored=ignored)
+        return unique_names(_alone(images), ignored=ignored)
     if len(folders) == 2:
-        sides = zip(folders, ("left", "right"), strict=True)
         _check_order(folders)
-        sided = [
-            _Sided(path, side, _key(path))
-            for folder, side in sides
-            for path in images
-            if path.parent == folder
-        ]
-        return _paired(sided, ignored)
-    others = [*ignored]
-    named = _named_sides(images, others)
-    first = next(named, None)
-    if first is not None:
-        return _paired(chain((first,), named), others)
+        side = dict(zip(folders, ("left", "right"), strict=True))
+        return _paired([_Sided(path, side[path.parent], _key(path)) for path in images], ignored)
+    named = [one for path in images if (one := side_of(path)) is not None]
+    sides = {one.path for one in named}
+    others = [*ignored, *(path for path in images if path not in sides)]
+    if named:
+        return _paired(named, others)
     numbered = {path.stem: path for path in images if path.stem in _MIDDLEBURY}
     if len(numbered) == 2:
-        frame = FrameFiles(folders[0].resolve().name, *(numbered[name] for name in _MIDDLEBURY))
+        frame = FrameFiles(folders[0].resolve().name, numbered["im0"], numbered["im1"])
         return FoundFiles((frame,), ignored=tuple(p for p in others if p not in frame.files))
     raise InputError(
         f"{path_text(folders[0])} has no image whose name says left or right, of "
@@ -137,14 +136,8 @@ def _in_folders(folders: list[Path], one_file_each: bool) -> FoundFiles:
     )
 
 
-def _named_sides(images: Iterable[Path], others: list[Path]) -> Iterator[_Sided]:
-    """Files whose names say their side, one by one; others are added to the list."""
-    for path in images:
-        one = _from_stem(path)
-        if one is None:
-            others.append(path)
-        else:
-            yield one
+def _alone(paths: Iterable[Path]) -> Iterator[FrameFiles]:
+    return (FrameFiles(path.stem, path, None) for path in paths)
 
 
 def _of_files(paths: list[Path]) -> FoundFiles:
@@ -153,7 +146,7 @@ def _of_files(paths: list[Path]) -> FoundFiles:
         _check_order(paths)
         both = {one.side for one in sided}
         key = sided[0].key if both == {"left", "right"} else _key(paths[0])
-        return FoundFiles((FrameFiles(key, *paths),))
+        return FoundFiles((FrameFiles(key, paths[0], paths[1]),))
     if len(sided) == len(paths):
         return _paired(sided, [])
     half, odd = divmod(len(paths), 2)
@@ -164,8 +157,8 @@ def _of_files(paths: list[Path]) -> FoundFiles:
             f"right, and the first half has not the names of the second. {_RULE} If each file has "
             "both views, say --raw or --side-by-side."
         )
-    return _unique(
-        [FrameFiles(_key(one), one, other) for one, other in zip(left, right, strict=True)]
+    return unique_names(
+        FrameFiles(_key(one), one, other) for one, other in zip(left, right, strict=True)
     )
 
 
@@ -205,31 +198,31 @@ def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> FoundFiles:
     return FoundFiles(tuple(frames), tuple(refused), tuple(ignored))
 
 
-def _unique(frames: Iterable[FrameFiles], *, ignored: Iterable[Path] = ()) -> FoundFiles:
-    """Keep the first of several frames of one name, and refuse the others."""
+def unique_names(
+    frames: Iterable[FrameFiles], refused: Iterable[Refused] = (), ignored: Iterable[Path] = ()
+) -> FoundFiles:
+    """Keep the first of several frames of one name; the others join the `refused`."""
     kept: dict[str, FrameFiles] = {}
-    refused = []
+    further = []
     for frame in frames:
-        if frame.name in kept:
-            reason = (
-                f"its results would have the name of those of {path_text(kept[frame.name].left)}."
-            )
-            refused.append(Refused(path_text(frame.left), f"{reason} Rename one."))
-        else:
-            kept[frame.name] = frame
-    return FoundFiles(tuple(kept.values()), tuple(refused), tuple(ignored))
+        first = kept.setdefault(frame.name, frame)
+        if first is not frame:
+            reason = f"its results would have the name of those of {path_text(first.left)}."
+            further.append(Refused(path_text(frame.left), f"{reason} Rename one."))
+    return FoundFiles(tuple(kept.values()), (*refused, *further), tuple(ignored))
 
 
 def _sided(path: Path) -> _Sided | None:
     """Side of a file by its name, or by the name of its folder; None if neither says it."""
-    of_stem = _from_stem(path)
+    of_stem = side_of(path)
     if of_stem is not None:
         return of_stem
     of_folder = _SIDE.fullmatch(path.parent.name)
     return None if of_folder is None else _Sided(path, of_folder["side"].lower(), path.stem)
 
 
-def _from_stem(path: Path) -> _Sided | None:
+def side_of(path: Path) -> _Sided | None:
+    """Side of a file by its own name; None if it does not say it."""
     found = _SIDE.fullmatch(path.stem)
     if found is None:
         return None
@@ -239,7 +232,7 @@ def _from_stem(path: Path) -> _Sided | None:
 
 def _key(path: Path) -> str:
     """Name of a file without its suffix and the word left or right."""
-    of_stem = _from_stem(path)
+    of_stem = side_of(path)
     return path.stem if of_stem is None else of_stem.key
 
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 
 from d3s.errors import D3SError, InputError, MissingPackageError
 from d3s.files import IMAGE_SUFFIXES
+from d3s.files.images import light_of, samples_of
 from d3s.files.raw import named, path_text
-from d3s.frames.frame import Frame, FrameSource, Refused, Source, halves
+from d3s.frames.frame import Frame, Refused, Source, halves
 from d3s.frames.loading import FileSource
-from d3s.frames.pairing import find_frames
+from d3s.frames.pairing import find_frames, side_of
 from d3s.registry import tables
 from d3s.rig import Rig
 from d3s.types import Image, Progress
@@ -81,6 +81,8 @@ def _open_path(path: Path, rig: Rig | None, options: SourceOptions) -> Source:
     if not path.exists():
         raise InputError(f"{path_text(path)}: there is no such file. {WORDS}")
     suffix = path.suffix.lower()
+    if is_zarr(path):
+        return ZarrSource(path, rig=rig, side_by_side=options.side_by_side)
     if suffix in VIDEO_SUFFIXES:
         from d3s.frames.video import VideoSource
 
@@ -101,14 +103,13 @@ def _open_path(path: Path, rig: Rig | None, options: SourceOptions) -> Source:
 def _has_sides(path: Path) -> bool:
     """Whether a folder has images whose names say left or right."""
     return path.is_dir() and any(
-        re.search(r"(^|[-_. ])(left|right)([-_. ]|$)", one.stem, re.IGNORECASE)
-        for one in path.iterdir()
-        if one.suffix.lower() in IMAGE_SUFFIXES
+        side_of(one) is not None for one in path.iterdir() if one.suffix.lower() in IMAGE_SUFFIXES
     )
 
 
 # Zarr --------------------------------------------------------------------------------------------
 
+_KINDS = ("u1", "u2", "f4", "f8")
 _ZARR_RULE = (
     "Frames are a group with the arrays left and right, or one array of raw frames or of views "
     "side by side, each (frames, rows, columns)."
@@ -121,7 +122,7 @@ def is_zarr(path: str | os.PathLike[str]) -> bool:
     return any(Path(os.fsdecode(path), name).is_file() for name in names)
 
 
-class ZarrSource(FrameSource):
+class ZarrSource(Source):
     """Frames of a Zarr group or array: a `Source`, of which each frame can be read by its place.
 
     A group has the arrays `left` and `right`; one array has raw frames, or views side by side. Each
@@ -186,7 +187,7 @@ def _arrays(path: Path) -> list[Any]:
     else:
         arrays = [found]
     for array in arrays:
-        if array.ndim != 3 or not array.size or array.dtype.str[1:] not in _SCALES:
+        if array.ndim != 3 or not array.size or array.dtype.str[1:] not in _KINDS:
             raise InputError(
                 f"has an array of shape {array.shape} and type {array.dtype}. {_ZARR_RULE}"
             )
@@ -197,14 +198,9 @@ def _arrays(path: Path) -> list[Any]:
     return arrays
 
 
-_SCALES = {"u1": 255, "u2": 65535, "f4": 1, "f8": 1}
-"""Full scale by type."""
-
-
 def _image(array: Any, place: int) -> Image:
     try:
         values: NDArray[Any] = np.asarray(array[place])
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"frame {place} cannot be read: {error}") from error
-    scale = np.float32(_SCALES[array.dtype.str[1:]])
-    return np.asarray(np.divide(values, scale, dtype=np.float32, casting="same_kind"))
+    return light_of(samples_of(values), linear=True).grey

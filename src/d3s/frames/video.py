@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.light import light_of, samples_of
+from d3s.files.images import light_of, samples_of
 from d3s.files.raw import path_text
-from d3s.frames.frame import Frame, FrameSource, Refused, halves
+from d3s.frames.frame import Frame, Refused, Source, halves
 from d3s.rig import Rig
 
 _GREY_FORMATS = (b"Y800", b"Y1\x00\x10")  # as ffmpeg calls 8 and 16 bits of grey
@@ -33,25 +33,20 @@ class ImageMaker:
 
     def frame(self, image: NDArray[Any], **known: Any) -> Frame:
         """Frame of an image: grey, or blue, green and red."""
+        if image.ndim == 3 and all(np.array_equal(image[..., 0], image[..., i]) for i in (1, 2)):
+            image = np.ascontiguousarray(image[..., 0])
         is_grey = image.ndim == 2
-        if not is_grey and np.array_equal(image[..., 0], image[..., 1]):
-            is_grey = np.array_equal(image[..., 1], image[..., 2])
-        grey = image if image.ndim == 2 or not is_grey else np.ascontiguousarray(image[..., 0])
         if is_grey and self._linear is not False and not self._into_views:
-            scale = int(np.iinfo(grey.dtype).max)
-            return Frame(counts=grey, full_scale=scale, **known)
-        found = light_of(
-            samples_of(grey if is_grey else np.ascontiguousarray(image[..., ::-1])),
-            linear=self._linear,
-        )
+            return Frame(counts=image, full_scale=int(np.iinfo(image.dtype).max), **known)
+        rgb = image if is_grey else np.ascontiguousarray(image[..., ::-1])
+        found = light_of(samples_of(rgb), linear=self._linear)
         remarks = (*known.pop("remarks", ()), *([f"It is {found.words}"] if found.words else []))
-        if not self._into_views:
-            return Frame(raw=found.grey, remarks=remarks, **known)
-        views = halves(found.grey, "an image")
-        return Frame(views=views, remarks=remarks, **known)
+        if self._into_views:
+            return Frame(views=halves(found.grey, "an image"), remarks=remarks, **known)
+        return Frame(raw=found.grey, remarks=remarks, **known)
 
 
-class VideoSource(FrameSource):
+class VideoSource(Source):
     """Frames of a video file: a `Source`."""
 
     def __init__(

@@ -148,7 +148,7 @@ def test_the_bag_of_another_program_becomes_a_recording(tmp_path):
 
 
 def test_colour_of_a_bag_becomes_linear_grey(tmp_path):
-    from d3s.files.light import light_of, samples_of
+    from d3s.files.images import light_of, samples_of
 
     pixels = foreign_bag(tmp_path / "bag", "/camera", encoding="bgr8", dtype="u1", channels=3)
     from_bag(tmp_path / "bag", tmp_path / "a.mcap")

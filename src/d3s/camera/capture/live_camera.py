@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from d3s.camera.capture.device import Device
 from d3s.errors import CameraError, InputError
-from d3s.frames.frame import CameraSettings, Frame, Refused, Splitter
+from d3s.frames.frame import CameraSettings, Frame, Refused
 from d3s.rig import Rig
 
 # So many old frames in a row, in order among themselves: the counter of the camera began anew.
@@ -186,7 +186,7 @@ class LiveCamera:
         self,
         device: Device,
         *,
-        rig: Splitter | None = None,
+        rig: Rig | None = None,
         freeze_s: float = 1.5,
         retry_s: float = 0.5,
     ) -> None:

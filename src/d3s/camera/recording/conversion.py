@@ -24,8 +24,7 @@ from d3s.camera.recording.mcap_reader import ImageMessage, McapReader, image_of
 from d3s.camera.recording.reader import Recording
 from d3s.camera.recording.writer import RecordingWriter
 from d3s.errors import D3SError, InputError, OutputError
-from d3s.files.images import write_image
-from d3s.files.light import light_of, samples_of
+from d3s.files.images import light_of, samples_of, write_image
 from d3s.files.raw import path_text
 from d3s.files.ros import IMAGE, check_installed, types
 from d3s.frames.frame import Frame, Refused

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.errors import SceneError
-from d3s.files.images import list_images, read_image
-from d3s.files.light import read_light
+from d3s.files.images import list_images, read_image, read_light
 from d3s.files.raw import named
 from d3s.lab.twin.geometry import ScenePart, Window
 from d3s.lab.twin.sampling import Raster
