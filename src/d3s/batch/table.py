@@ -34,8 +34,8 @@ DONE, FOUND, REFUSED = "done", "found", "refused"
 FIGURES = ("density", "nearest_m", "farthest_m", "median_sigma_m", "read_s", "time_s", "write_s")
 """Numbers of a frame, in the order of tables."""
 
-_COLUMNS = ("frame", "outcome", *FIGURES, "code")
-_COLUMNS += ("inputs", "files", "left_out", "reason", "drift", "trace")
+_TEXTS = ("code", "inputs", "files", "left_out", "reason", "drift", "trace")
+_COLUMNS = ("frame", "outcome", *FIGURES, *_TEXTS)
 _BETWEEN = "; "  # names of files
 
 

@@ -86,8 +86,9 @@ def _encoded(
     encode = CODECS[chosen.name].encode_depth
     if encode is None:
         raise InputError("holds no depth.")
-    has_room = chosen.has_camera_inside or isinstance(content, Points)
-    return encode(content, unit_m), None if has_room else note.encode_camera(content)
+    if isinstance(content, Points) or chosen.has_camera_inside:
+        return encode(content, unit_m), None
+    return encode(content, unit_m), note.encode_camera(content)
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:

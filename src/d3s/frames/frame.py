@@ -142,6 +142,7 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release what the source holds open: nothing, if it does not say so. Twice is fine."""
+        return None  # without a body it would be abstract
 
     def __enter__(self) -> Self:
         """Return the source itself."""
