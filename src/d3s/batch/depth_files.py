@@ -12,7 +12,7 @@ from d3s.atomic import clear_leftovers, make_folder
 from d3s.batch.frame_maker import FrameJob, FrameMaker, make_frame, read_ahead
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.running import Outcome, Workers, checked_workers, run
-from d3s.batch.table import DONE, FIGURES, FOUND, REFUSED, Batch, Done, Table, check_settings
+from d3s.batch.table import DONE, FIGURES, FOUND, REFUSED, Batch, Done, FrameTable, check_settings
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
@@ -77,7 +77,7 @@ def estimate_files(
         make_folder(folder)
         _check_targets(frames, job, folder, maker.overwrite)
         stack.callback(maker.close)
-        table = Table(folder, job) if len(frames) > 1 else None
+        table = FrameTable(folder, job) if len(frames) > 1 else None
         if skip_done:
             check_settings(folder, job)
         if maker.store is not None and overwrite:
@@ -209,7 +209,10 @@ def _drift(frames: Sequence[FrameFiles], samples: dict[int, DriftSample | None])
 
 
 def _whole(
-    frames: Sequence[FrameFiles], maker: FrameMaker, table: Table | None, places: dict[str, int]
+    frames: Sequence[FrameFiles],
+    maker: FrameMaker,
+    table: FrameTable | None,
+    places: dict[str, int],
 ) -> Iterator[int]:
     """Numbers of the frames whose results are whole.
 
@@ -246,7 +249,7 @@ def _places_of(frames: Sequence[FrameFiles], maker: FrameMaker) -> dict[str, int
     return places
 
 
-def _add_found(table: Table, frame: FrameFiles, maker: FrameMaker) -> None:
+def _add_found(table: FrameTable, frame: FrameFiles, maker: FrameMaker) -> None:
     """Add the row of a frame that is whole but has none: by its NPZ file, if it has one."""
     targets = maker.job.targets(frame.name, maker.folder)
     names = [path.name for path in targets.values() if os.path.lexists(path)]

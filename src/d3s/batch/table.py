@@ -107,7 +107,7 @@ def check_settings(folder: Path, job: DepthJob) -> None:
             )
 
 
-class Table:
+class FrameTable:
     """Table of a folder of results; as a context it is open for rows, and put in order at the end.
 
     The settings of the job go to job.json beside it.

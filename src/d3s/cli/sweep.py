@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from d3s.cli.output import goes_on, progress_bar, value_of
 if TYPE_CHECKING:
     from d3s.batch.running import Workers as Place
     from d3s.lab.evaluate.contender import Contender
-    from d3s.types import Progress
+    from d3s.lab.evaluate.evaluation import Run
 
 
 class LensName(StrEnum):
@@ -66,14 +66,6 @@ def contenders_of(given: Iterable[str] | None, if_left: Iterable[str]) -> "tuple
         return as_contenders([word.strip() for word in words])
 
 
-class Run(TypedDict):
-    """Arguments that every sweep of the library takes, by their names."""
-
-    workers: "Place"
-    folder: Path
-    progress: "Progress | None"
-
-
 @contextmanager
 def sweep_run(
     files: Mapping[str, Path],
@@ -83,7 +75,7 @@ def sweep_run(
     scheduler: str | None,
     force: bool,
     quiet: bool,
-) -> Iterator[Run]:
+) -> "Iterator[Run]":
     """Context in which a sweep over `pairs` is run and its files are written.
 
     Existing files are refused before anything is run. Finished trials are kept beside the files

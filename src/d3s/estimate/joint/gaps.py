@@ -27,7 +27,7 @@ _LEAKS, _MORE = {2: 0.02, 3: 5e-4}, 3.0
 _SIGMAS = 3.0
 
 
-class Reach(NamedTuple):
+class GapSizes(NamedTuple):
     """Lengths in cells."""
 
     window: int  # side of the window in which a cell may have texture of its own
@@ -40,8 +40,8 @@ class Reach(NamedTuple):
 
 # Chosen on the tuning cases of `benchmarks/attacks.py`, on planes and scenes of the tuning
 # textures, and on the scenes of Middlebury to which the model of wrong matches was fitted.
-_SHARP = Reach(window=17, along=4, across=17, edge=4, around=81, share=0.42)
-_DEFOCUSED = Reach(window=17, along=5, across=11, edge=3, around=61, share=0.31)
+_SHARP = GapSizes(window=17, along=4, across=17, edge=4, around=81, share=0.42)
+_DEFOCUSED = GapSizes(window=17, along=5, across=11, edge=3, around=61, share=0.31)
 
 
 def find_gaps(
@@ -123,7 +123,7 @@ def _has_own_texture(sums: Array, window: int, area: float) -> Mask:
     return np.asarray(found.repeat(2, 0).repeat(2, 1))
 
 
-def _many(core: Mask, reach: Reach) -> Mask:
+def _many(core: Mask, reach: GapSizes) -> Mask:
     """Tell where many of the cells around lie in gaps or at their edges."""
     import cv2
 

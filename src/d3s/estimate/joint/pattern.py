@@ -45,7 +45,7 @@ _STRIPES_FACTOR = 8.0
 _MOST, _MOST_AROUND, _AROUND_PX = 0.35, 0.55, 97
 
 
-class Pattern(NamedTuple):
+class LockedPattern(NamedTuple):
     """Structure that is locked to the frame; None or empty where there is none."""
 
     phases: tuple[tuple[tuple[int, ...], ...], ...]  # of block edges: by view, by axis (x, y)
@@ -77,7 +77,7 @@ class Pattern(NamedTuple):
         return tuple(out)
 
 
-def find_pattern(views: Views, first_shift: int) -> Pattern | None:
+def find_pattern(views: Views, first_shift: int) -> LockedPattern | None:
     """Return the structure that is locked to the frame, None if there is none.
 
     Parameters
@@ -110,7 +110,7 @@ def find_pattern(views: Views, first_shift: int) -> Pattern | None:
     period = 0
     if has_blocks:
         period = _PERIOD // max(len(one) for pair in phases for one in pair)
-    return Pattern(phases, period, (stuck[0], stuck[1]), has_stripes, first_shift > 0)
+    return LockedPattern(phases, period, (stuck[0], stuck[1]), has_stripes, first_shift > 0)
 
 
 class _Fold(NamedTuple):
@@ -217,7 +217,7 @@ class Cleaned(NamedTuple):
     of_frame: Mask | None = None  # where the gradient is the frame's (rows, cols)
 
 
-def take_out(pattern: Pattern, views: Views) -> Cleaned:
+def take_out(pattern: LockedPattern, views: Views) -> Cleaned:
     """Take a pattern out of the views.
 
     Parameters

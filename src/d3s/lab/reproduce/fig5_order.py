@@ -21,7 +21,7 @@ from d3s.lab.reproduce.protocol import ACCURACY_THRESHOLD, PRINTED_RANGE_M
 from d3s.lab.twin.scenes import Plane
 from d3s.lab.twin.sequence import even_distances_m
 from d3s.lab.twin.textures import Photo, Texture
-from d3s.lab.view.reproduction_accuracy import Panel, plot_panels
+from d3s.lab.view.reproduction_accuracy import ErrorPanel, plot_panels
 from d3s.rig import Optics, Rig
 from d3s.types import FloatArray
 
@@ -369,9 +369,11 @@ def _figure(labels: SweepTable, gain: SweepTable, focus: SweepTable) -> "Figure"
     whole = {"consensus": refined["consensus"], **whole}
     far = f"mean error (cm), {ends_text(_FAR_PART_M)}"
     panels = [
-        Panel("a  whole labels", "window (px)", far, whole, is_log=True),
-        Panel("b  refined labels", "window (px)", far, refined, is_log=True),
-        Panel("c  the right view is brighter", "gain", far, _lines(gain, "gain", _far_cm), True),
+        ErrorPanel("a  whole labels", "window (px)", far, whole, is_log=True),
+        ErrorPanel("b  refined labels", "window (px)", far, refined, is_log=True),
+        ErrorPanel(
+            "c  the right view is brighter", "gain", far, _lines(gain, "gain", _far_cm), True
+        ),
     ]
     for letter, scene in zip("def", ("planes", "repetition", "rows"), strict=True):
         is_error = scene == "planes"
@@ -379,7 +381,7 @@ def _figure(labels: SweepTable, gain: SweepTable, focus: SweepTable) -> "Figure"
         up = partial(_percent, column=column)
         curves = _lines(focus.where(scene=scene), "focus_dpt", up)
         title = f"{letter}  {_SCENES[scene]}"
-        panels.append(Panel(title, "difference in focus (dpt)", unit, curves, is_log=is_error))
+        panels.append(ErrorPanel(title, "difference in focus (dpt)", unit, curves, is_log=is_error))
     return plot_panels(panels)
 
 

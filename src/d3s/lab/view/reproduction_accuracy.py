@@ -191,7 +191,7 @@ def plot_scene_errors(scenes: Sequence[str], mae_m: Mapping[str, Sequence[float]
     return figure
 
 
-class Panel(NamedTuple):
+class ErrorPanel(NamedTuple):
     """One panel of lines: points (x, y) by method."""
 
     title: str
@@ -201,7 +201,7 @@ class Panel(NamedTuple):
     is_log: bool = False
 
 
-def plot_panels(panels: Sequence[Panel]) -> "Figure":
+def plot_panels(panels: Sequence[ErrorPanel]) -> "Figure":
     """Plot panels, three in a line, with one legend."""
     figure = new_figure(12.0, 3.6 * -(-len(panels) // 3) + 0.6)
     styles = styles_of(dict.fromkeys(name for one in panels for name in one.lines))
