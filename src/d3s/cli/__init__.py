@@ -12,7 +12,6 @@ from d3s.cli import start  # isort: skip  # first: it takes the time
 
 import codecs
 import gc
-import inspect
 import io
 import os
 import sys
@@ -28,7 +27,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 import d3s
-from d3s.cli.options import expanded
+from d3s.cli.options import expanded, help_of
 from d3s.cli.output import BAD_INPUT, INTERRUPTED
 from d3s.errors import D3SError, MissingPackageError
 
@@ -101,7 +100,7 @@ class _Modules(Mapping[str, Any]):
     def help_of(self, name: str) -> str:
         """Help text of a command, without its options."""
         place = self._table[name]
-        return place[""] if isinstance(place, dict) else inspect.getdoc(self.function(name)) or ""
+        return place[""] if isinstance(place, dict) else help_of(self.function(name))
 
     def __getitem__(self, name: str) -> Any:
         """Return the command of this name."""

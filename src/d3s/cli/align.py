@@ -4,24 +4,15 @@ import json
 import queue
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from d3s.cli.camera import is_twin, rig_or_paper, source_options
 from d3s.cli.live import serve
-from d3s.cli.options import (
-    Address,
-    FrameCount,
-    Grab,
-    HalfOfLeft,
-    Light,
-    RigWord,
-    described,
-    length_m,
-    parsed,
-)
+from d3s.cli.options import Address, Grab, Light
 from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, end, progress_bar, say_step, value_of
+from d3s.cli.values import Count, Length, length_m
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -36,44 +27,16 @@ _IN_JSON = ("number", "name", "seconds", "distance_m", "texture", "matches", "st
 
 
 def align(
+    source: str,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="Camera or raw frames: uvc:0, basler, genicam, twin:raw, a recording, a file or "
-            "a folder.",
-            metavar="SOURCE",
-        ),
-    ],
-    rig: RigWord = None,
-    distance: Annotated[
-        Any,
-        parsed(
-            "Distance of the wall before the camera, such as 0.4 or 40cm; needed for the focus "
-            "difference unless things near and far are in view.",
-            length_m,
-            "LENGTH",
-        ),
-    ] = None,
-    left_lens: HalfOfLeft = "right",
-    text: Annotated[
-        bool, typer.Option("--text", help="Print a table in the terminal, and open no page.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one line of JSON for each frame, and no table.")
-    ] = False,
-    frames: FrameCount = None,
-    captures: Annotated[
-        Path | None,
-        described("Folder to file captures for the calibration in; continued if it has some."),
-    ] = None,
-    distances: Annotated[
-        str | None,
-        described(
-            "Distances to capture, in metres: 0.25,0.3,0.4 or START:STOP:COUNT, even in "
-            "1/distance. With --text; the page has a field for them."
-        ),
-    ] = None,
+    rig: str | None = None,
+    distance: Length = None,
+    left_lens: Literal["left", "right"] = "right",
+    text: bool = False,
+    as_json: bool = False,
+    frames: Count = None,
+    captures: Path | None = None,
+    distances: str | None = None,
     grab: Grab,
     address: Address,
     light: Light,
@@ -85,6 +48,17 @@ def align(
     fine texture. With --captures, frames of a board at typed distances are checked and filed, and
     calibrated at the end. After --text, the exit code is 1 if something is to turn, and 6 if
     something could not be known. The camera is the paper's prototype if --rig is left.
+
+    Options:
+        source (SOURCE): Camera or raw frames: uvc:0, basler, genicam, twin:raw, a recording, a file
+            or a folder.
+        distance: Distance of the wall before the camera, such as 0.4 or 40cm; needed for the focus
+            difference unless things near and far are in view.
+        text: Print a table in the terminal, and open no page.
+        as_json: Print one line of JSON for each frame, and no table.
+        captures: Folder to file captures for the calibration in; continued if it has some.
+        distances: Distances to capture, in metres: 0.25,0.3,0.4 or START:STOP:COUNT, even in
+            1/distance. With --text; the page has a field for them.
     """
     from d3s.camera.align.filing import CaptureFolder, parsed_distances
     from d3s.camera.align.session import Session, calibration_of, open_raw

@@ -1,12 +1,12 @@
 """`d3s calibrate`: from captures of a board at known distances to rig files and reports."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from d3s.cli.camera import PAPER, chosen_place, given_rig
-from d3s.cli.options import HalfOfLeft, Light, Page, Place, RigWord, Telling, described
+from d3s.cli.options import Light, Place, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
@@ -30,32 +30,14 @@ if TYPE_CHECKING:
 
 
 def calibrate(
+    captures: list[Path],
     *,
-    captures: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folder with raw frames of a board, and distances.csv; or several, one for each "
-            "camera.",
-            metavar="DIR...",
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Rig file to write; of several cameras, a folder."),
-    ],
-    report: Page = None,
-    rig: RigWord = None,
-    left_lens: HalfOfLeft = "right",
-    fit_ruler: Annotated[
-        bool | None,
-        described(
-            "Whether distances have an offset, the same for all, to be found and applied; if left, "
-            "where it is clear."
-        ),
-    ] = None,
-    name: Annotated[
-        str | None, described("What to call the camera; as the rig file if left.")
-    ] = None,
+    output: Path,
+    report: Path | None = None,
+    rig: str | None = None,
+    left_lens: Literal["left", "right"] = "right",
+    fit_ruler: bool | None = None,
+    name: str | None = None,
     light: Light,
     place: Place,
     telling: Telling,
@@ -70,6 +52,14 @@ def calibrate(
     Where nothing can be fitted the report says why, no rig is written, and the exit code is 1.
     Several cameras share the cores, and a rig file and a report of each go into one folder; those
     that have a report are left, so that a run which was stopped goes on.
+
+    Options:
+        captures (DIR...): Folder with raw frames of a board, and distances.csv; or several, one for
+            each camera.
+        output: Rig file to write; of several cameras, a folder.
+        fit_ruler: Whether distances have an offset, the same for all, to be found and applied; if
+            left, where it is clear.
+        name: What to call the camera; as the rig file if left.
     """
     settings: dict[str, Any] = {
         "left_lens": left_lens,

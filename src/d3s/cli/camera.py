@@ -2,28 +2,16 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from d3s.cli.options import (
-    Given,
-    Grab,
-    Light,
-    Shape,
-    Telling,
-    described,
-    focal_length_px,
-    has_unit,
-    length_m,
-    parsed,
-    unit_m,
-)
+from d3s.cli.options import Given, Grab, Light, Place, Telling
 from d3s.cli.output import check_suffix, say_json, say_step, value_of
+from d3s.cli.values import Pixels, Shape, Unit, has_unit, length_m
 
 if TYPE_CHECKING:
     from d3s.batch.running import Workers
-    from d3s.cli.options import Place
     from d3s.frames import FoundFiles, Source, SourceOptions
     from d3s.rig import Rig
 
@@ -60,26 +48,24 @@ def given_rig(word: str | None, *, quiet: bool = False) -> "Rig | None":
 
 def rig_or_paper(word: str | None, *, quiet: bool = False) -> "Rig":
     """Rig of --rig; the paper's prototype if none was given."""
-    return given_rig(word if word is not None else PAPER, quiet=quiet)  # type: ignore[return-value]
+    from d3s.rig import Rig
+
+    return given_rig(word, quiet=quiet) or Rig.paper_prototype()
 
 
 class Pinhole(NamedTuple):
-    """Numbers of a rectified pair."""
+    """Numbers of a rectified pair.
 
-    focal_length: Annotated[
-        Any,
-        parsed(
-            "Any rectified pair, without a rig file: its focal length in pixels, such as 6050px.",
-            focal_length_px,
-            "PIXELS",
-        ),
-    ] = None
-    baseline: Annotated[
-        str | None, described("And its baseline, such as 193mm.", metavar="LENGTH")
-    ] = None
-    disparity_offset_px: Annotated[
-        float | None, described("And x_left - x_right of a point at infinity; 0 if left.")
-    ] = None
+    Options:
+        focal_length: Any rectified pair, without a rig file: its focal length in pixels, such as
+            6050px.
+        baseline (LENGTH): And its baseline, such as 193mm.
+        disparity_offset_px: And x_left - x_right of a point at infinity; 0 if left.
+    """
+
+    focal_length: Pixels = None
+    baseline: str | None = None
+    disparity_offset_px: float | None = None
 
     @property
     def is_given(self) -> bool:
@@ -158,12 +144,6 @@ def _recorded(found: "FoundFiles") -> "Rig | None":
 
 # Sources and places -------------------------------------------------------------------------------
 
-_SOURCES = (
-    "A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam, either with "
-    ":SERIAL, twin, twin:ROWSxCOLS, or twin:raw."
-)
-SourceWord = Annotated[str, typer.Argument(help=_SOURCES, metavar="SOURCE", show_default=False)]
-
 
 def is_twin(word: str) -> bool:
     """Whether a source is the simulated camera."""
@@ -210,40 +190,32 @@ def chosen_place(place: "Place") -> "Workers":
 
 
 def import_rig(
+    files: list[Path],
     *,
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Calibration: one file, or those of the left and of the right camera, and of "
-            "their rotation and translation.",
-            metavar="FILE...",
-        ),
-    ],
     telling: Telling,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Rig file to write.")
-    ] = Path("rig.toml"),
-    rectified: Annotated[
-        bool,
-        typer.Option("--rectified", help="The pictures are rectified already, by P of the files."),
-    ] = False,
-    swap: Annotated[
-        bool, typer.Option("--swap", help="The first camera of the file is the right one.")
-    ] = False,
-    unit: Annotated[
-        Any, parsed("Unit of lengths in the files, such as mm.", unit_m, "UNIT")
-    ] = None,
+    output: Path = Path("rig.toml"),
+    rectified: bool = False,
+    swap: bool = False,
+    unit: Unit = None,
     shape: Shape = None,
-    fisheye: Annotated[
-        bool, typer.Option("--fisheye", help="Files of OpenCV: distortion of cv2.fisheye.")
-    ] = False,
-    name: Annotated[str | None, described("Name of the camera; that of the file if left.")] = None,
+    fisheye: bool = False,
+    name: str | None = None,
 ) -> None:
     """Make a rig file of the calibration of a stereo camera.
 
     Reads calib.txt of Middlebury, ETH3D and KITTI, YAML and XML of OpenCV, camchain YAML of Kalibr,
     CameraInfo YAML of ROS, and JSON of RealSense and OAK cameras. Lengths have the unit of the
     format; those of OpenCV are metres, unless --unit says otherwise.
+
+    Options:
+        files (FILE...): Calibration: one file, or those of the left and of the right camera, and of
+            their rotation and translation.
+        output (FILE): Rig file to write.
+        rectified: The pictures are rectified already, by P of the files.
+        swap: The first camera of the file is the right one.
+        unit: Unit of lengths in the files, such as mm.
+        fisheye: Files of OpenCV: distortion of cv2.fisheye.
+        name: Name of the camera; that of the file if left.
     """
     from d3s.rig.imports import read_rig
 

@@ -1,22 +1,12 @@
 """`d3s check`: what has drifted since a rig was calibrated."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from d3s.cli.camera import given_rig
-from d3s.cli.options import (
-    RIG_FORM,
-    Light,
-    Page,
-    SideBySide,
-    Telling,
-    described,
-    distances_m,
-    length_m,
-    parsed,
-)
+from d3s.cli.options import Light, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     DRIFTED,
@@ -33,6 +23,7 @@ from d3s.cli.output import (
     table,
     value_of,
 )
+from d3s.cli.values import Distances, Length
 
 if TYPE_CHECKING:
     from d3s.check import CheckReport
@@ -41,38 +32,15 @@ if TYPE_CHECKING:
 
 
 def check(
+    frames: list[Path],
     *,
-    frames: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Raw frames of different scenes, best ten or more, or a folder of them; or "
-            "rectified pairs, by names that say left and right, as for d3s depth.",
-            metavar="FRAMES",
-            show_default=False,
-            readable=False,  # files that cannot be read are refused one by one
-        ),
-    ],
-    rig: Annotated[str, described("Rig file of the camera.", "--rig", metavar=RIG_FORM)],
-    output: Annotated[Path | None, described("Mended rig file to write.", "--output", "-o")] = None,
-    distances: Annotated[
-        Any,
-        parsed(
-            "The frames show a wall at this distance from the lenses, such as 1.0 or 80cm; or one "
-            "for each frame, with commas between.",
-            distances_m,
-            "DISTANCES",
-        ),
-    ] = (),
-    distance_sigma: Annotated[
-        Any,
-        parsed("Standard deviation of these distances; 1mm if left.", length_m, "LENGTH"),
-    ] = None,
-    report: Page = None,
-    log: Annotated[
-        bool,
-        typer.Option(help="Add the result to the log beside the rig file, for the trend."),
-    ] = True,
-    side_by_side: SideBySide = False,
+    rig: str,
+    output: Path | None = None,
+    distances: Distances = (),
+    distance_sigma: Length = None,
+    report: Path | None = None,
+    log: bool = True,
+    side_by_side: bool = False,
     light: Light,
     telling: Telling,
 ) -> None:
@@ -82,6 +50,16 @@ def check(
     With --output, a mended rig is written if something has drifted. The numbers of the report go
     beside it, as JSON. Exit codes: 0 nothing has drifted, or the mended rig is written; 5 the
     camera has drifted; 6 the frames cannot tell.
+
+    Options:
+        frames (FRAMES): Raw frames of different scenes, best ten or more, or a folder of them; or
+            rectified pairs, by names that say left and right, as for d3s depth.
+        rig ({RIG_FORM}): Rig file of the camera.
+        output: Mended rig file to write.
+        distances: The frames show a wall at this distance from the lenses, such as 1.0 or 80cm; or
+            one for each frame, with commas between.
+        distance_sigma: Standard deviation of these distances; 1mm if left.
+        log: Add the result to the log beside the rig file, for the trend.
     """
     import d3s
     from d3s.check.check_run import ROUNDS

@@ -1,12 +1,12 @@
 """`d3s compare`: all methods on simulated planes and scenes, with a ranking."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from d3s.cli.camera import given_rig
-from d3s.cli.options import LensErrors, Methods, Place, Quick, RigWord, Seed, Telling
+from d3s.cli.options import Place, Telling
 from d3s.cli.output import say_files, say_json, show, value_of
 from d3s.cli.sweeps import contenders_of, sweep_run
 
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 
 def compare(
     *,
-    method: Methods = None,
-    rig: RigWord = None,
-    lens: LensErrors = "perfect",
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the tables and the chart.")
-    ] = Path("league"),
-    seed: Seed = None,
+    method: list[str] | None = None,
+    rig: str | None = None,
+    lens: Literal["perfect", "typical"] = "perfect",
+    output: Path = Path("league"),
+    seed: int | None = None,
     place: Place,
-    quick: Quick = False,
+    quick: bool = False,
     telling: Telling,
 ) -> None:
     """Compare all methods on the same simulated images: planes over depth, and random scenes.
@@ -41,6 +39,9 @@ def compare(
     it was. The camera is the paper's prototype, tuned, if --rig is left. With --lens typical the
     images are raw frames of a camera with typical lenses, split by its calibrated rig; there are no
     weak scenes but planes at the sides of the field, and the files begin with league_typical.
+
+    Options:
+        output: Folder for the tables and the chart.
     """
     from d3s.estimate.methods import methods
     from d3s.estimate.plot.save import save_figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.camera import given_rig
-from d3s.cli.options import Given, RigWord, Telling, described, parsed, unit_m
+from d3s.cli.options import Given, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     SOME_FAILED,
@@ -20,68 +20,28 @@ from d3s.cli.output import (
     say_step,
     value_of,
 )
+from d3s.cli.values import Unit
 from d3s.errors import D3SError, InputError
-from d3s.formats import DEPTH_SUFFIXES, FORMATS, NPZ
+from d3s.formats import NPZ
 
 if TYPE_CHECKING:
     from d3s.files import DepthImage, Points
     from d3s.rig import Rig
 
-_BOTH_WAYS = " ".join(
-    one.suffixes[0] for one in FORMATS if one.depth and one.reads_depth and one is not NPZ
-)
-_OUT_ONLY = " ".join(one.suffixes[0] for one in DEPTH_SUFFIXES.values() if not one.reads_depth)
 _RECORDING = ".mcap"
 
 
 def convert(
+    files: list[Path],
     *,
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help=f"A file of depth ({_BOTH_WAYS} .npz), then the files to write ({_BOTH_WAYS} "
-            f"{_OUT_ONLY}); with --to, files of depth alone. Or a recording and a folder, in "
-            "either order.",
-            metavar="IN OUT...",
-            readable=False,
-        ),
-    ],
-    to: Annotated[
-        list[str] | None,
-        described("Suffix, such as .ply: convert every file to it, beside the file. Repeatable."),
-    ] = None,
-    output: Annotated[
-        Path | None, described("Folder for the files of --to.", "--output", "-o")
-    ] = None,
-    rig: RigWord = None,
-    unit: Annotated[
-        Any,
-        parsed(
-            "Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left, or a "
-            "coarser one that is told if depths do not fit.",
-            unit_m,
-            "LENGTH",
-        ),
-    ] = None,
-    input_unit: Annotated[
-        Any,
-        parsed(
-            "Unit of the integers in a PNG that is read and does not state it, such as 1mm.",
-            unit_m,
-            "LENGTH",
-        ),
-    ] = None,
-    bag: Annotated[bool, typer.Option("--bag", help="The folder to write is a ROS 2 bag.")] = False,
-    topic: Annotated[
-        list[str] | None,
-        described(
-            "Topic of raw frames in a ROS 2 bag; or given twice, those of the left and the right "
-            "view."
-        ),
-    ] = None,
-    full_scale: Annotated[
-        int | None, described("Largest value of these frames, such as 4095.", min=1, max=65535)
-    ] = None,
+    to: list[str] | None = None,
+    output: Path | None = None,
+    rig: str | None = None,
+    unit: Unit = None,
+    input_unit: Unit = None,
+    bag: bool = False,
+    topic: list[str] | None = None,
+    full_scale: Annotated[int | None, typer.Option(min=1, max=65535)] = None,
     telling: Telling,
 ) -> None:
     """Convert depth from one format to others, and recordings to folders and back.
@@ -94,6 +54,20 @@ def convert(
 
     A recording (.mcap) becomes a folder of images, or a ROS 2 bag with --bag; a folder of images
     or a ROS 2 bag becomes a recording. No bit of a frame is lost.
+
+    Options:
+        files (IN OUT...): A file of depth (.npz .png .tiff .pfm .npy .exr .ply), then the files to
+            write (also .csv and .mcap); with --to, files of depth alone. Or a recording and a
+            folder, in either order.
+        to: Suffix, such as .ply: convert every file to it, beside the file. Repeatable.
+        output: Folder for the files of --to.
+        unit: Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left, or a
+            coarser one that is told if depths do not fit.
+        input_unit: Unit of the integers in a PNG that is read and does not state it, such as 1mm.
+        bag: The folder to write is a ROS 2 bag.
+        topic: Topic of raw frames in a ROS 2 bag; or given twice, those of the left and the right
+            view.
+        full_scale: Largest value of these frames, such as 4095.
     """
     camera = given_rig(rig)
     if not to and _is_conversion(files):

@@ -2,12 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from d3s.cli.depth import max_sigma_m
-from d3s.cli.options import Telling, described
+from d3s.cli.options import Telling
 from d3s.cli.output import check_places, progress_bar, say_json
 
 if TYPE_CHECKING:
@@ -17,64 +17,35 @@ _ENDING = "_dense.npz"  # of the files that are written
 
 
 def densify(
+    files: list[Path],
     *,
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Depth maps of d3s depth, as .npz files. Those with --option min_confidence=0 "
-            "have most to go by.",
-            metavar="DEPTH.npz...",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        described("Folder for the results; beside the files if left.", "--output", "-o"),
-    ] = None,
-    max_sigma: Annotated[
-        str,
-        typer.Option(
-            metavar="LENGTH|all",
-            help="Largest sigma of a filled depth, such as 3cm. Holes that cannot be known better "
-            "stay open; all fills every hole.",
-        ),
-    ] = "5cm",
-    min_confidence: Annotated[
-        float | None,
-        described(
-            "Least confidence of depths that count as measured; 0.5 if left, or what the file was "
-            "made with."
-        ),
-    ] = None,
-    fuse: Annotated[
-        bool,
-        typer.Option(
-            "--fuse",
-            help="The files are frames of a still camera, in order: fuse them first. One result.",
-        ),
-    ] = False,
-    smooth: Annotated[
-        bool,
-        typer.Option(
-            "--smooth",
-            help="Average depths with their neighbours on the same surface, at the end; measured "
-            "ones change too.",
-        ),
-    ] = False,
-    marigold: Annotated[
-        Path | None,
-        described(
-            "Fill all holes by Marigold-DC, a diffusion network, with the weights of this folder: "
-            "pip install 'd3s\\[marigold]'. Minutes a view without a GPU.",
-            metavar="FOLDER",
-        ),
-    ] = None,
+    output: Path | None = None,
+    max_sigma: str = "5cm",
+    min_confidence: float | None = None,
+    fuse: bool = False,
+    smooth: bool = False,
+    marigold: Path | None = None,
     telling: Telling,
 ) -> None:
-    """Fill holes of depth maps as far as they can be known; the rest stays open.
+    r"""Fill holes of depth maps as far as they can be known; the rest stays open.
 
     Measured depths stay as they are. Filled ones have the flag FILLED and a sigma that contains the
     chance of another surface. Writes NAME_dense.npz for each file; d3s convert makes other formats
     and meshes of it.
+
+    Options:
+        files (DEPTH.npz...): Depth maps of d3s depth, as .npz files. Those with --option
+            min_confidence=0 have most to go by.
+        output: Folder for the results; beside the files if left.
+        max_sigma (LENGTH|all): Largest sigma of a filled depth, such as 3cm. Holes that cannot be
+            known better stay open; all fills every hole.
+        min_confidence: Least confidence of depths that count as measured; 0.5 if left, or what the
+            file was made with.
+        fuse: The files are frames of a still camera, in order: fuse them first. One result.
+        smooth: Average depths with their neighbours on the same surface, at the end; measured ones
+            change too.
+        marigold (FOLDER): Fill all holes by Marigold-DC, a diffusion network, with the weights of
+            this folder: pip install 'd3s\[marigold]'. Minutes a view without a GPU.
     """
     from d3s.atomic import make_folder
     from d3s.lab.dense import densify as filled

@@ -4,24 +4,12 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from d3s.cli.camera import Pinhole, chosen_place, rig_of_files
-from d3s.cli.options import (
-    Estimate,
-    Kept,
-    Light,
-    Place,
-    Raw,
-    RigWord,
-    SideBySide,
-    Telling,
-    described,
-    length_m,
-    parsed,
-)
+from d3s.cli.options import Estimate, Kept, Light, Place, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
@@ -38,7 +26,8 @@ from d3s.cli.output import (
     value_of,
 )
 from d3s.cli.start import seconds_since_start
-from d3s.formats import DEPTH_SUFFIXES, MAX_PIXELS
+from d3s.cli.values import Length, length_m
+from d3s.formats import MAX_PIXELS
 
 if TYPE_CHECKING:
     from d3s.batch import Batch, Done
@@ -48,71 +37,26 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 _FRAMES_A_WORKER = 8
-_HINTS = {"npz": " (everything)", "png": " (16 bit, mm)"}
-_FORMAT_NAMES = ", ".join(
-    f"{name}{_HINTS.get(name, '')}"
-    for name in dict.fromkeys(one.suffixes[0].removeprefix(".") for one in DEPTH_SUFFIXES.values())
-)
 
 
 def depth(
+    inputs: list[Path],
     *,
-    inputs: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Left and right view; or one raw frame; or several: left/*.png right/*.png, two "
-            "folders, or folders with names that end in _left and _right; or the folder of a "
-            "Middlebury scene; or recordings (.mcap), videos, and Zarr arrays.",
-            metavar="LEFT RIGHT | RAW | FOLDER | RECORDING",
-            show_default=False,
-            readable=False,  # files that cannot be read are refused one by one
-        ),
-    ],
+    output: Path = Path("depth"),
+    rig: str | None = None,
     pinhole: Pinhole,
+    save_rig: Path | None = None,
+    raw: bool = False,
+    side_by_side: bool = False,
     light: Light,
     estimate: Estimate,
     kept: Kept,
+    dense: str | None = None,
+    formats: str = "npz,png,preview",
+    unit: Length = None,
+    max_pixels: int = MAX_PIXELS,
     place: Place,
     telling: Telling,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
-        "depth"
-    ),
-    rig: RigWord = None,
-    save_rig: Annotated[
-        Path | None, described("Write the camera to a rig file, for --rig.", metavar="FILE")
-    ] = None,
-    raw: Raw = False,
-    side_by_side: SideBySide = False,
-    dense: Annotated[
-        str | None,
-        described(
-            "Fill holes of which a sigma of 5 cm can be told, or that of --dense=LENGTH; "
-            "--dense=all fills all. Filled depths have the flag FILLED.",
-            metavar="[LENGTH|all]",
-        ),
-    ] = None,
-    formats: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="LIST",
-            help=f"Files to write: {_FORMAT_NAMES}, disparity.pfm, disparity.png (16 bit, as KITTI "
-            "has it), zarr (one array of all frames), preview (a picture), and figure (a drawn "
-            "one, with a scale).",
-        ),
-    ] = "npz,png,preview",
-    unit: Annotated[
-        Any,
-        parsed(
-            "Unit of the integers in the PNG, such as 0.1mm; 1mm if left, or a coarser one that is "
-            "told if depths do not fit.",
-            length_m,
-            "LENGTH",
-        ),
-    ] = None,
-    max_pixels: Annotated[
-        int, typer.Option(min=1, help="Read files of up to so many pixels.")
-    ] = MAX_PIXELS,
 ) -> None:
     """Find the depth of your pictures, with an error bar for each pixel.
 
@@ -120,6 +64,21 @@ def depth(
     all did, and 1 if no pixel has a depth. Lengths are metres, or have a unit: 3.84mm, 25cm, 0.3m.
     A run of many frames that was stopped goes on when it is started again. The camera is that of
     calib.txt beside the views if it is not said.
+
+    Options:
+        inputs (LEFT RIGHT | RAW | FOLDER | RECORDING): Left and right view; or one raw frame; or
+            several: left/*.png right/*.png, two folders, or folders with names that end in _left
+            and _right; or the folder of a Middlebury scene; or recordings (.mcap), videos, and Zarr
+            arrays.
+        save_rig (FILE): Write the camera to a rig file, for --rig.
+        dense ([LENGTH|all]): Fill holes of which a sigma of 5 cm can be told, or that of
+            --dense=LENGTH; --dense=all fills all. Filled depths have the flag FILLED.
+        formats (LIST): Files to write: npz (everything), png (16 bit, mm), tiff, pfm, npy, exr,
+            ply, csv, mcap, disparity.pfm, disparity.png (16 bit, as KITTI has it), zarr (one array
+            of all frames), preview (a picture), and figure (a drawn one, with a scale).
+        unit: Unit of the integers in the PNG, such as 0.1mm; 1mm if left, or a coarser one that is
+            told if depths do not fit.
+        max_pixels: Read files of up to so many pixels.
     """
     from d3s.batch import DepthJob, estimate_files, find_inputs
     from d3s.batch.table import JOB

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.camera import PAPER, given_rig
-from d3s.cli.options import (
-    Fields,
-    Given,
-    Page,
-    RigWord,
-    Shape,
-    Telling,
-    described,
-    length_m,
-    parsed,
-)
+from d3s.cli.options import Fields, Given, Telling
 from d3s.cli.output import (
     NOTHING_USABLE,
     check_places,
@@ -30,6 +20,7 @@ from d3s.cli.output import (
     table,
     value_of,
 )
+from d3s.cli.values import Length, Shape, length_m
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,43 +54,23 @@ _WALL = Fields(
 
 def design(
     *,
-    rig: RigWord = None,
+    rig: str | None = None,
     camera: Annotated[Given, _CAMERA],
-    pixel_pitch: Annotated[Any, parsed("Pixel pitch, such as 2um.", length_m, "LENGTH")] = None,
+    pixel_pitch: Length = None,
     shape: Shape = None,
-    sensor: Annotated[
-        list[str] | None,
-        described("Sensor of the catalogue by its name; repeat it to choose from several."),
-    ] = None,
-    stock_lens: Annotated[
-        list[str] | None,
-        described("Lens of the catalogue by its name, or all; repeat it to choose from several."),
-    ] = None,
-    catalogue: Annotated[
-        list[Path] | None, described("Catalogue of your own, which adds to ours.")
-    ] = None,
+    sensor: list[str] | None = None,
+    stock_lens: list[str] | None = None,
+    catalogue: list[Path] | None = None,
     wish: Annotated[Given, _WISH],
-    error: Annotated[
-        str | None,
-        described(
-            "Largest mean absolute error, a length or a share of the depth: 1cm, 1%; 1 cm if left.",
-            rich_help_panel="Wish",
-        ),
-    ] = None,
+    error: str | None = None,
     light: Annotated[Given, _LIGHT],
     wall: Annotated[Given, _WALL],
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Simulate the camera, and measure planes with it.")
-    ] = False,
-    tolerances: Annotated[
-        bool, typer.Option("--tolerances", help="Tell what mounting errors and warmth do.")
-    ] = False,
-    output: Annotated[
-        Path | None, described("Rig file of the design to write.", "--output", "-o")
-    ] = None,
-    report: Page = None,
-    chart: Annotated[Path | None, described("Chart to write, PNG, PDF or SVG.")] = None,
-    name: Annotated[str, typer.Option(help="Name of the camera.")] = "design",
+    verify: bool = False,
+    tolerances: bool = False,
+    output: Path | None = None,
+    report: Path | None = None,
+    chart: Path | None = None,
+    name: str = "design",
     telling: Telling,
 ) -> None:
     """Predict the errors of a camera before it is built, or find cameras for a wish.
@@ -107,6 +78,18 @@ def design(
     With all numbers of a camera: sigma and error over depth, working range, size. With
     --depth-range and --error, and some numbers left out: the smallest, the brightest and the most
     exact camera. If no camera meets the wish, it says which wish to relax, and exits with 1.
+
+    Options:
+        pixel_pitch: Pixel pitch, such as 2um.
+        sensor: Sensor of the catalogue by its name; repeat it to choose from several.
+        stock_lens: Lens of the catalogue by its name, or all; repeat it to choose from several.
+        catalogue: Catalogue of your own, which adds to ours.
+        error: Largest mean absolute error, a length or a share of the depth: 1cm, 1%; 1 cm if left.
+        verify: Simulate the camera, and measure planes with it.
+        tolerances: Tell what mounting errors and warmth do.
+        output: Rig file of the design to write.
+        chart: Chart to write, PNG, PDF or SVG.
+        name: Name of the camera.
     """
     import d3s.lab.design as lab
     from d3s.lab.design.report import DesignReport

@@ -3,42 +3,31 @@
 import dataclasses
 import math
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.output import NOTHING_USABLE, Quiet, progress_bar, say_json, say_step
+from d3s.cli.camera import given_rig
+from d3s.cli.output import NOTHING_USABLE, progress_bar, say_json, say_step
 
 if TYPE_CHECKING:
     from d3s.cli.installation import Health
 
 
 def doctor(
-    warm: Annotated[
-        bool,
-        typer.Option("--warm", help="First compile all loops that depth maps need, and keep them."),
-    ] = False,
-    rig: Annotated[
-        Path | None,
-        typer.Option(
-            help="Try the camera of a rig file, such as a design, in place of the paper's.",
-            show_default=False,
-        ),
-    ] = None,
-    quiet: Quiet = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print everything as JSON, and no table.")
-    ] = False,
+    *, warm: bool = False, rig: str | None = None, quiet: bool = False, as_json: bool = False
 ) -> None:
     """Check the installation: packages, cores, memory, and a self-test with its error.
 
     Exit code 1 if the self-test fails. The first run compiles for up to a minute.
+
+    Options:
+        warm: First compile all loops that depth maps need, and keep them.
+        rig (FILE|paper): Try the camera of a rig file, such as a design, in place of the paper's.
     """
     from d3s.cli.installation import examine
-    from d3s.rig import Rig
 
-    camera = None if rig is None else Rig.load(rig)  # refused before anything is compiled
+    camera = given_rig(rig)  # refused before anything is compiled
     if warm:
         _warm_up(quiet=quiet or as_json)
     if not (quiet or as_json):

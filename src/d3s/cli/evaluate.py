@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from d3s.cli.camera import given_rig, rig_or_paper
-from d3s.cli.options import (
-    DepthRange,
-    Fields,
-    Force,
-    Given,
-    Methods,
-    Place,
-    Quick,
-    Quiet,
-    RigWord,
-    Scheduler,
-    Workers,
-    described,
-    numbers,
-    parsed,
-)
+from d3s.cli.options import Fields, Given, Place
 from d3s.cli.output import goes_on, progress_bar, say_files, show, table, value_of
 from d3s.cli.sweeps import (
     CM,
@@ -36,12 +21,12 @@ from d3s.cli.sweeps import (
     Figure,
     Form,
     Lines,
-    ResultFolder,
     by_method,
     contenders_of,
     figures,
     sweep_run,
 )
+from d3s.cli.values import Count, Numbers, Pair, Range
 
 if TYPE_CHECKING:
     from d3s.lab.evaluate.rooms import RoomSweep
@@ -64,14 +49,14 @@ _BOUND: Figure = ("MAE / bound", "mae_over_bound", NUMBER)
 class Trials(NamedTuple):
     """Methods, camera and files of a sweep, and where it runs."""
 
-    method: Methods = None
-    rig: RigWord = None
-    output: ResultFolder = RESULTS
-    workers: Workers = None
-    scheduler: Scheduler = None
-    quick: Quick = False
-    force: Force = False
-    quiet: Quiet = False
+    method: list[str] | None = None
+    rig: str | None = None
+    output: Path = RESULTS
+    workers: Count = None
+    scheduler: str | None = None
+    quick: bool = False
+    force: bool = False
+    quiet: bool = False
 
     @property
     def place(self) -> Place:
@@ -137,7 +122,7 @@ def planes(
 def scenes(
     *,
     sweep: Annotated[Given, _SCENES],
-    depth_range: DepthRange = None,
+    depth_range: Range = None,
     trials: Trials,
 ) -> None:
     """Try methods on random scenes with edges and tilts, all on the same images.
@@ -196,9 +181,7 @@ def scenes(
 
 def thresholds(
     *,
-    confidence: Annotated[
-        Any, parsed("Confidences that a depth must reach.", numbers, "NUMBER,NUMBER...")
-    ] = "0,0.25,0.5,0.75,0.9",
+    confidence: Numbers = "0,0.25,0.5,0.75,0.9",
     sweep: Annotated[Given, _PLANES],
     trials: Trials,
 ) -> None:
@@ -207,6 +190,9 @@ def thresholds(
     The methods' own filters are off. Writes thresholds.csv, with a row for each plane, method and
     threshold, and thresholds.json, with all parameters and the summary. If it is stopped, the same
     command goes on where it was.
+
+    Options:
+        confidence: Confidences that a depth must reach.
     """
     from d3s.lab.evaluate.planes import THRESHOLDS
 
@@ -241,16 +227,8 @@ def thresholds(
 def rooms(
     *,
     sweep: Annotated[Given, _ROOMS],
-    keep: Annotated[
-        Path | None,
-        described(
-            "Folder for rendered rooms, to be used again; rooms in the output folder if left.",
-            metavar="FOLDER",
-        ),
-    ] = None,
-    pictures: Annotated[
-        bool, typer.Option("--pictures", help="Also draw each room: both views and the truth.")
-    ] = False,
+    keep: Path | None = None,
+    pictures: bool = False,
     trials: Trials,
 ) -> None:
     """Try methods on path-traced rooms, half of them with plain walls, all on the same images.
@@ -262,6 +240,11 @@ def rooms(
     Writes rooms.csv, with a row for each room, region and method, rooms_duels.csv, with each method
     against sgbm and bm on the pixels that both retained, and rooms.json, with all parameters and
     the summary. If it is stopped, the same command goes on where it was.
+
+    Options:
+        keep (FOLDER): Folder for rendered rooms, to be used again; rooms in the output folder if
+            left.
+        pictures: Also draw each room: both views and the truth.
     """
     from d3s.lab.evaluate.evaluation import check_absent, result_files, write_results
     from d3s.lab.evaluate.rooms import ROOMS, RoomSweep, evaluate_rooms

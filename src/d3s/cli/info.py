@@ -1,7 +1,7 @@
 """`d3s info`: describe files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,19 +14,16 @@ _BAR_CHARS, _NAME_CHARS = 40, 24
 _SHARES = ("density", "share_", "known")
 
 
-def info(
-    files: Annotated[
-        list[Path], typer.Argument(help="Files or folders.", metavar="FILE...", readable=False)
-    ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print everything as JSON, a list.")
-    ] = False,
-) -> None:
+def info(files: list[Path], *, as_json: bool = False) -> None:
     """Say what a file is: an image, depth, points, a rig, a recipe, a folder of captures.
 
     Sizes, ranges, percentiles and a small histogram; of a depth map also how it was made. Of
     several files, the ones that cannot be read are named, and the exit code is 4, or 3 if there was
     none that could.
+
+    Options:
+        files (FILE...): Files or folders.
+        as_json: Print everything as JSON, a list.
     """
     from d3s.cli.description import info as info_of
     from d3s.errors import D3SError

@@ -4,24 +4,13 @@ import gc
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from d3s.cli.camera import SourceWord, given_rig, is_twin, name_of, rig_or_paper, source_options
+from d3s.cli.camera import given_rig, is_twin, name_of, rig_or_paper, source_options
 from d3s.cli.depth import parsed_method
-from d3s.cli.options import (
-    Address,
-    Estimate,
-    Grab,
-    Kept,
-    Light,
-    Quick,
-    Quiet,
-    RigWord,
-    Seconds,
-    SideBySide,
-)
+from d3s.cli.options import Address, Estimate, Grab, Kept, Light
 from d3s.cli.output import NOTHING_USABLE, end, say_step, value_of
 
 if TYPE_CHECKING:
@@ -37,29 +26,20 @@ _RECORDING = ".mcap"
 
 
 def live(
+    source: str = "twin",
     *,
-    source: SourceWord = "twin",
-    rig: RigWord = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for recordings and snapshots.")
-    ] = Path("live"),
-    record: Annotated[bool, typer.Option("--record", help="Record from the start.")] = False,
-    foxglove: Annotated[
-        bool,
-        typer.Option(
-            "--foxglove",
-            help="Also serve the application Foxglove, at 127.0.0.1, port 8765. It has no token, "
-            "and checks neither Host nor Origin: every program and page of this machine can read.",
-        ),
-    ] = False,
-    side_by_side: SideBySide = False,
+    rig: str | None = None,
+    output: Path = Path("live"),
+    record: bool = False,
+    foxglove: bool = False,
+    side_by_side: bool = False,
     light: Light,
     grab: Grab,
     estimate: Estimate,
     kept: Kept,
-    quick: Quick = False,
-    seconds: Seconds = None,
-    quiet: Quiet = False,
+    quick: bool = False,
+    seconds: float | None = None,
+    quiet: bool = False,
     address: Address,
 ) -> None:
     """Watch the depth of a camera in the browser, with an error bar for each pixel.
@@ -67,6 +47,12 @@ def live(
     Prints the address of the page, which holds a secret token: who has the address can watch. The
     page answers this machine only, unless --host says otherwise. Ctrl-C ends it. Exit code 1 if no
     depth was computed, such as with a rig that does not fit the camera.
+
+    Options:
+        output: Folder for recordings and snapshots.
+        record: Record from the start.
+        foxglove: Also serve the application Foxglove, at 127.0.0.1, port 8765. It has no token, and
+            checks neither Host nor Origin: every program and page of this machine can read.
     """
     from d3s.camera.live import check_server
     from d3s.camera.live.pipeline import Pipeline
@@ -128,30 +114,26 @@ def _end_without_depth(reason: str) -> None:
 
 
 def view(
+    path: Path,
     *,
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="Depth map (.npz) of d3s depth, a recording (.mcap), an image that holds both "
-            "views, or a folder of depth maps or images.",
-            metavar="FILE|FOLDER",
-        ),
-    ],
-    rig: RigWord = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for snapshots.")] = Path(
-        "live"
-    ),
+    rig: str | None = None,
+    output: Path = Path("live"),
     estimate: Estimate,
     kept: Kept,
-    quick: Quick = False,
-    seconds: Seconds = None,
-    quiet: Quiet = False,
+    quick: bool = False,
+    seconds: float | None = None,
+    quiet: bool = False,
     address: Address,
 ) -> None:
     """Look at saved depth in the browser: a depth map, a recording, or a folder.
 
     Several frames have a time line. Frames of a camera are estimated as they are shown. The page
     is closed to others, as that of d3s live.
+
+    Options:
+        path (FILE|FOLDER): Depth map (.npz) of d3s depth, a recording (.mcap), an image that holds
+            both views, or a folder of depth maps or images.
+        output: Folder for snapshots.
     """
     from d3s.camera.live import check_server
     from d3s.camera.live.saved import SavedShow, open_saved

@@ -3,25 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from d3s.cli.camera import rig_or_paper
-from d3s.cli.options import (
-    Force,
-    Given,
-    Methods,
-    Place,
-    Quiet,
-    RigWord,
-    Seed,
-    Shape,
-    described,
-    length_m,
-    parsed,
-    without_none,
-)
+from d3s.cli.options import Given, Place, without_none
 from d3s.cli.output import progress_bar, say_files, say_json, say_step, show, table, value_of
 from d3s.cli.sweeps import (
     CPU,
@@ -33,12 +20,12 @@ from d3s.cli.sweeps import (
     Figure,
     Form,
     Lines,
-    ResultFolder,
     by_method,
     contenders_of,
     figures,
     sweep_run,
 )
+from d3s.cli.values import Length, Shape
 
 if TYPE_CHECKING:
     from d3s.lab.evaluate.quality import Quality
@@ -50,16 +37,21 @@ _COARSE = Form(100, ".0f", " %")
 
 def twin(
     *,
-    samples: Annotated[int, typer.Option(help="Light paths per pixel.")] = 256,
-    pattern: Annotated[str, typer.Option(help="Texture of all surfaces.")] = "leaves",
+    samples: int = 256,
+    pattern: str = "leaves",
     shape: Shape = None,
-    rig: RigWord = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Quiet = False,
+    rig: str | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Render planes and two layers by the twin and by Mitsuba 3, and compare the views.
 
     Mitsuba is the extra render.
+
+    Options:
+        samples: Light paths per pixel.
+        pattern: Texture of all surfaces.
+        as_json: Print the figures as JSON.
     """
     from d3s.lab.evaluate.twin import SCENES, compare_twin
 
@@ -87,43 +79,31 @@ def twin(
 
 
 def stereo(
+    folder: Path,
     *,
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="One scene or a folder of scenes, in the layout of Middlebury 2014 or v3, ETH3D "
-            "(two-view) or KITTI 2015.",
-        ),
-    ],
-    method: Methods = None,
-    light: Annotated[
-        list[str] | None,
-        described(
-            "Also try with the right view in another light: gain=0.6, gamma=1.3, or ramp=0.3 (from "
-            "-30 % at the left to +30 % at the right). Repeatable.",
-            metavar="gain=X|gamma=X|ramp=X",
-        ),
-    ] = None,
-    disparities: Annotated[
-        int | None,
-        described(
-            "Disparities to search, from 0; those of calib.txt if left, 256 if it has none.",
-            metavar="COUNT",
-        ),
-    ] = None,
-    occluded: Annotated[
-        bool, typer.Option("--occluded", help="Judge pixels that the right view does not show too.")
-    ] = False,
-    output: ResultFolder = RESULTS,
+    method: list[str] | None = None,
+    light: list[str] | None = None,
+    disparities: int | None = None,
+    occluded: bool = False,
+    output: Path = RESULTS,
     place: Place,
-    force: Force = False,
-    quiet: Quiet = False,
+    force: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Try methods on a stereo data set with known disparities, all on the same images.
 
     Writes stereo.csv, with a row for each scene, light, region and method, stereo_curves.csv, with
     the errors over density, stereo.json, with all parameters and the summary, and the chart
     stereo.png. If it is stopped, the same command goes on where it was.
+
+    Options:
+        folder: One scene or a folder of scenes, in the layout of Middlebury 2014 or v3, ETH3D
+            (two-view) or KITTI 2015.
+        light (gain=X|gamma=X|ramp=X): Also try with the right view in another light: gain=0.6,
+            gamma=1.3, or ramp=0.3 (from -30 % at the left to +30 % at the right). Repeatable.
+        disparities (COUNT): Disparities to search, from 0; those of calib.txt if left, 256 if it
+            has none.
+        occluded: Judge pixels that the right view does not show too.
     """
     from d3s.estimate.plot.save import save_figure
     from d3s.lab.evaluate.stereo import evaluate_stereo, write_stereo
@@ -210,44 +190,33 @@ def _show_stereo(results: "StereoResults") -> None:
 
 
 def quality(
+    files: list[Path] | None = None,
     *,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[DEPTH.npz]...",
-            help="Depth maps of one plane, as d3s writes them; a plane is simulated if left.",
-            show_default=False,
-        ),
-    ] = None,
-    distance: Annotated[
-        Any,
-        parsed(
-            "True distance of the plane. Of files: none is known if left; else 1 m.",
-            length_m,
-            "LENGTH",
-        ),
-    ] = None,
-    region: Annotated[
-        float, typer.Option(help="Part of each side of the frame to look at, about its middle.")
-    ] = 0.8,
-    method: Methods = None,
-    frames: Annotated[int | None, described("How many frames to simulate; 10 if left.")] = None,
-    texture: Annotated[
-        str | None, described("Texture of the simulated plane; brick if left.")
-    ] = None,
-    noise: Annotated[
-        float | None,
-        described("Standard deviation of the noise, of full scale; 0.01 if left."),
-    ] = None,
+    distance: Length = None,
+    region: float = 0.8,
+    method: list[str] | None = None,
+    frames: int | None = None,
+    texture: str | None = None,
+    noise: float | None = None,
     shape: Shape = None,
-    seed: Seed = None,
-    rig: RigWord = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    seed: int | None = None,
+    rig: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """See what users of depth cameras ask: fill rate, Z-accuracy, spatial and temporal noise.
 
     Definitions are those of the RealSense depth quality tool. Point your camera at a textured wall,
     save several depth maps as NPZ, and name them; or leave them, to see simulated ones.
+
+    Options:
+        files ([DEPTH.npz]...): Depth maps of one plane, as d3s writes them; a plane is simulated if
+            left.
+        distance: True distance of the plane. Of files: none is known if left; else 1 m.
+        region: Part of each side of the frame to look at, about its middle.
+        frames: How many frames to simulate; 10 if left.
+        texture: Texture of the simulated plane; brick if left.
+        noise: Standard deviation of the noise, of full scale; 0.01 if left.
+        as_json: Print the figures as JSON.
     """
     from d3s.estimate import DepthMap
     from d3s.lab.evaluate.quality import central_region, quality_of, simulated_frames

@@ -1,16 +1,19 @@
-"""Options: values with units, the table of options that commands share, options of records.
+"""Options of commands: a small layer over typer, and the table of options that commands share.
 
-A command is a function. A parameter that is a named tuple of this table becomes an option for each
-of its fields; one that is `Annotated[Given, Fields("d3s.module.Record")]` an option for each field
-of the record, with its name, unit, help and default, and gets those that are given.
+A command is a function with plain types. Parameters before the star are arguments, the others are
+options. One that is a named tuple is an option for each of its fields; one that is
+`Annotated[Given, Fields(...)]` for each field of a record, with its name, unit, help and default:
+the command gets those that are given. Lines on options are those of the docstring, below
+"Options:", or of the table `SHARED`: a name, the form of its value, and the help.
 """
 
+import copy
 import functools
 import inspect
 import math
 import re
+import textwrap
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import (
     TYPE_CHECKING,
@@ -26,144 +29,132 @@ from typing import (
 
 import typer
 
+from d3s.cli import values
+from d3s.cli.values import Count, Disparities, Length, Range, Time
+
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-# Values with units --------------------------------------------------------------------------------
+SHARED = """
+as_json: Print the numbers as JSON, and no table.
+baseline (LENGTH): And its baseline, such as 193mm.
+bayer: Raw frames of a colour sensor: the colours of its first 2 x 2 pixels, as in its data sheet;
+    none for a mono sensor that is taken for one.
+browser: Open the page in the browser.
+depth_range: Nearest and farthest depth, such as 0.25:2.5 or 1.8:inf.
+disparity_offset_px: And x_left - x_right of a point at infinity; 0 if left.
+disparity_range: Or disparities to look for, in pixels, such as 0:70.
+encoding: How files store light: linear, or srgb as photographs. If left, grey files are linear and
+    colour files srgb; floats are linear.
+exposure: Exposure time: 0.01, 10ms.
+focal_length: Any rectified pair, without a rig file: its focal length in pixels, such as 6050px.
+force: Replace earlier results.
+frames: End after so many frames.
+gain: Gain, in the unit of the camera: mostly dB.
+host: Address to listen at. Any other than this lets other machines watch and control the camera, if
+    they have the printed address, over a connection that is not encrypted.
+left_lens: Half of the upright frame that the left lens lights.
+lens: Errors of the lenses; typical ones are calibrated.
+max_sigma: Keep depths that are as certain, such as 5mm.
+method (NAME[:FIELD=VALUE...]): Method to try, with options if you like:
+    consensus:min_confidence=0.8. Repeatable, or with commas between: joint,bm.
+min_confidence: Keep depths that are as confident, 0 to 1.
+option (FIELD=VALUE): Option of the method, such as min_confidence=0.6. Repeatable.
+output: Folder for the results.
+photos (FOLDER): Folder of photos as textures, in place of patterns.
+port: Port to listen at; 0 for any that is free.
+quick: Less of all, for a first look.
+quiet: Print nothing.
+rate (HZ): Frames a second.
+raw: Each file is a raw frame of a calibrated rig.
+report: Report to write, one page of HTML.
+rig (FILE|paper): Rig file of the camera, a calibration file that d3s rig import reads, or paper:
+    the paper's prototype as designed.
+recording (FILE): A recording (.mcap).
+scheduler (ADDRESS): Or the scheduler of a Dask cluster to do the work, such as
+    tcp://10.0.0.1:8786.
+seconds: End after so many seconds; Ctrl-C if left.
+seed: Seed of all that is random; 0 if left.
+shape: Size of each picture, such as 902x1802.
+side_by_side: Each image has both views, left and right half.
+source (SOURCE): A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam,
+    either with :SERIAL, twin, twin:ROWSxCOLS, or twin:raw.
+workers: Processes to share the work among, each with one thread; one for each core if left and the
+    work is long.
+"""
 
-# Divide by whole numbers, which rounds once: 300 / 1000 is 0.3, and 300 * 0.001 is not.
-_PER_METRE = {"m": 1, "cm": 100, "mm": 10**3, "um": 10**6, "µm": 10**6, "nm": 10**9}
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "µs": 10**6}
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([a-zµ]*)\s*", re.ASCII)
-_SHAPE = re.compile(r"\s*(\d{1,9})\s*[x×]\s*(\d{1,9})\s*", re.ASCII)
-_FARTHEST_M = 100.0  # beyond what most cameras can measure
-_INFINITE = "inf", "infinity", "∞"
-_LENGTHS = "Write metres, or a number with its unit: 1.0, 0.3m, 300mm, 25cm"
-_TIMES = "Write seconds, or a number with its unit: 0.01, 10ms, 500us"
-
-
-def length_m(text: str) -> float:
-    """Length in metres, from 1.0, 0.3m, 300mm, "12.1 mm" or 25cm."""
-    return _quantity(text, {"": 1, **_PER_METRE}, f"length. {_LENGTHS}")
-
-
-def _time_s(text: str) -> float:
-    return _quantity(text, {"": 1, **_PER_SECOND}, f"time. {_TIMES}")
-
-
-def _quantity(text: str, units: Mapping[str, int], what: str) -> float:
-    found = _NUMBER.fullmatch(text)
-    if found is None or found[2] not in units:
-        raise typer.BadParameter(f"{text!r} is not a {what}.")
-    value = float(found[1]) / units[found[2]]
-    if not math.isfinite(value):
-        raise typer.BadParameter(f"{text!r} is too large for a {what}.")
-    return value
-
-
-def has_unit(text: str) -> bool:
-    """Whether a length, such as 193mm, names its unit."""
-    found = _NUMBER.fullmatch(text)
-    return found is not None and found[2] in _PER_METRE
-
-
-def unit_m(text: str) -> float:
-    """Unit of lengths in metres, from mm or 0.1mm; a number without a unit is in metres."""
-    return length_m(text if any(sign.isdigit() for sign in text) else f"1{text}")
-
-
-def focal_length_px(text: str) -> float:
-    """Focal length in pixels, from 6050px; a length is another quantity."""
-    found = _NUMBER.fullmatch(text)
-    if found is None or found[2] != "px":
-        raise typer.BadParameter(
-            f"{text!r} is not in pixels. Write the focal length over the pixel pitch: 6050px."
-        )
-    return float(found[1])
-
-
-def _shape_px(text: str) -> tuple[int, int]:
-    found = _SHAPE.fullmatch(text)
-    if found is None:
-        raise typer.BadParameter(f"{text!r} is not a shape. Write ROWSxCOLS, such as 902x1802.")
-    return int(found[1]), int(found[2])
+# Options that are not called as their parameter.
+_FLAGS = {
+    "output": ("--output", "-o"),
+    "method": ("--method", "-m"),
+    "as_json": ("--json",),
+    "formats": ("--format",),
+    "list_items": ("--list",),
+}
 
 
-def _depth_range_m(text: str) -> tuple[float, float]:
-    nearest, sign, farthest = text.partition(":")
-    if not sign:
-        raise typer.BadParameter(
-            f"{text!r} is not a range of depths. Write NEAREST:FARTHEST, such as 0.25:2.5, "
-            "25cm:2.5m or 1.8:inf."
-        )
-    range_m = length_m(nearest), _maybe_infinite_m(farthest)
-    if range_m[0] > _FARTHEST_M and not has_unit(nearest):
-        raise typer.BadParameter(
-            f"{text!r} begins {range_m[0]:g} m away. A bare number is metres; say the unit, such "
-            "as 300mm:2000mm or 300m:2000m."
-        )
-    return range_m
+class Light(NamedTuple):
+    """How files of frames store light."""
+
+    bayer: Literal["RGGB", "BGGR", "GRBG", "GBRG", "none"] | None = None
+    encoding: Literal["srgb", "linear"] | None = None
+
+    @property
+    def linear(self) -> bool | None:
+        """Whether integers in files are linear; None if that is not said."""
+        return None if self.encoding is None else self.encoding == "linear"
 
 
-def _maybe_infinite_m(text: str) -> float:
-    return math.inf if text.strip().lower() in _INFINITE else length_m(text)
+class Grab(NamedTuple):
+    """What cameras are set to."""
+
+    rate: float | None = None
+    exposure: Time = None
+    gain: float | None = None
 
 
-def _focus_m(text: str) -> tuple[float, float]:
-    left, sign, right = text.partition(":")
-    if not sign:
-        raise typer.BadParameter(
-            f"{text!r} is no pair of distances. Write LEFT:RIGHT, such as 0.81:0.88 or 1:inf."
-        )
-    return _maybe_infinite_m(left), _maybe_infinite_m(right)
+class Estimate(NamedTuple):
+    """The method and its options."""
+
+    method: str = "joint"
+    option: list[str] | None = None
+    depth_range: Range = None
+    disparity_range: Disparities = None
 
 
-def distances_m(text: str, *, inverse: bool = False) -> tuple[float, ...]:
-    """Distances in metres, from 0.5,1m or START:STOP:COUNT: even, or in 1/distance if `inverse`."""
-    from d3s.lab.twin.sequence import even_distances_m
+class Kept(NamedTuple):
+    """Which depths are kept."""
 
-    if ":" not in text:
-        return tuple(length_m(one) for one in text.split(","))
-    first, *rest = text.split(":")
-    if len(rest) != 2 or not rest[1].strip().isdecimal():
-        raise typer.BadParameter(
-            f"{text!r} is no series. Write START:STOP:COUNT, such as 0.25:2.0:25 or 25cm:2m:25, or "
-            "distances with commas between, such as 0.5,1.0."
-        )
-    return even_distances_m(length_m(first), length_m(rest[0]), int(rest[1]), inverse=inverse)
+    min_confidence: float | None = None
+    max_sigma: Length = None
 
 
-def _disparity_range_px(text: str) -> tuple[float, float]:
-    try:
-        smallest, largest = map(float, text.split(":"))
-    except ValueError:
-        smallest, largest = math.nan, math.nan
-    if not (math.isfinite(smallest) and math.isfinite(largest)):
-        raise typer.BadParameter(
-            f"{text!r} is not a range of disparities. Write SMALLEST:LARGEST in pixels, such as "
-            "0:70."
-        )
-    return smallest, largest
+class Place(NamedTuple):
+    """Where work is done."""
+
+    workers: Count = None
+    scheduler: str | None = None
 
 
-def numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(one) for one in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} must be numbers with commas between: 0.6,1,0.7.") from (
-            None
-        )
+class Address(NamedTuple):
+    """Where pages are served."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 0
+    browser: bool = True
 
 
-def _degrees(text: str) -> float:
-    try:
-        return math.radians(float(text))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} must be a number of degrees.") from None
+class Telling(NamedTuple):
+    """What is printed, and whether files are replaced."""
 
+    force: bool = False
+    quiet: bool = False
+    as_json: bool = False
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(","))
+    @property
+    def is_silent(self) -> bool:
+        """Whether no progress is shown."""
+        return self.quiet or self.as_json
 
 
 # Options of records -------------------------------------------------------------------------------
@@ -171,24 +162,22 @@ def _names(text: str) -> tuple[str, ...]:
 Given = dict[str, Any]
 """Fields of a record that were given, by name."""
 
-# Parser and form of a field, by the end of its name: the first that matches.
-_FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "shape": (_shape_px, "ROWSxCOLS"),
-    "depth_range_m": (_depth_range_m, "NEAREST:FARTHEST"),
-    "reach_m": (_depth_range_m, "NEAREST:FARTHEST"),
-    "focus_m": (_focus_m, "LEFT:RIGHT"),
-    "depths_m": (distances_m, "DISTANCES"),
-    "patterns": (_names, "NAME,NAME..."),
-    "channel_shares": (numbers, "R,G,B"),
-    "_per_m": (float, "PER_METRE"),
-    "_m": (length_m, "LENGTH"),
-    "_s": (_time_s, "TIME"),
-    "_rad": (_degrees, "DEGREES"),
-    "_e": (float, "ELECTRONS"),
-    "_lx": (float, "LUX"),
+# Type of an option of a field, by the end of its name: the first that matches.
+_TYPES: dict[str, Any] = {
+    "shape": values.Shape,
+    "depth_range_m": values.Range,
+    "reach_m": values.Range,
+    "focus_m": values.Pair,
+    "depths_m": values.Distances,
+    "patterns": values.Names,
+    "channel_shares": values.Numbers,
+    "_per_m": float,
+    "_m": values.Length,
+    "_s": values.Time,
+    "_rad": values.Degrees,
 }
 _UNIT = re.compile("_(per_m|m|s|rad|e|lx)$")
-_IN_UNIT = re.compile(", in (radians|seconds|electrons|lux|metres)")
+_IN_UNIT = re.compile(", in (radians|seconds|metres)")
 
 
 class Fields(NamedTuple):
@@ -213,252 +202,59 @@ class Fields(NamedTuple):
         return "--" + self.names.get(name, _UNIT.sub("", name)).replace("_", "-")
 
     def _option(self, name: str, field: "FieldInfo") -> Any:
-        kind, form = _kind_of(name, field)
         words = _IN_UNIT.sub("", field.description or "")
         default = field.get_default()
+        kind = _type_of(name, field)
         if not ("left" in words or "default" in words or default in (None, 0, (), "")):
-            words += _if_left(default, form)
-        more: dict[str, Any] = {"case_sensitive": False} if get_origin(kind) is Literal else {}
-        if kind is None:
-            more["metavar"] = form
-            more["parser"] = _FORMS[next(end for end in _FORMS if name.endswith(end))][0]
-        return Annotated[
-            Any if kind is None else kind | None,
-            typer.Option(
-                self.flag_of(name),
-                help=f"{words[:1].upper()}{words[1:]}.",
-                rich_help_panel=self.panel,
-                show_default=False,
-                **more,
-            ),
-        ]
+            words += _if_left(default, kind)
+        words = f"{words[:1].upper()}{words[1:]}."
+        return _described(kind | None, None, (self.flag_of(name),), "", words, self.panel)
 
 
-def _if_left(default: Any, form: str) -> str:
+def _type_of(name: str, field: "FieldInfo") -> Any:
+    from d3s.record import plain_type
+
+    found = next((kind for end, kind in _TYPES.items() if name.endswith(end)), None)
+    kind = plain_type(field.annotation)
+    kinds = [found, kind, *(one for one in get_args(kind) if one is not type(None))]
+    choices = [one for one in kinds if get_origin(one) is Literal or one in (int, float, bool)]
+    return found or (choices[0] if choices else str)
+
+
+def _if_left(default: Any, kind: Any) -> str:
     """Words on a default that can be told in a word."""
     if isinstance(default, str):
         return f"; {default} if left"
     if not isinstance(default, int | float):
         return ""
-    value = math.degrees(default) if form == "DEGREES" else default
-    unit = {"LENGTH": " m", "TIME": " s"}.get(form, "")
-    if form == "LENGTH" and value * _PER_METRE["mm"] < 1:
-        value, unit = value * _PER_METRE["nm"], " nm"
-    return f"; {value:g}{unit} if left"
+    unit = {values.Length: " m", values.Time: " s"}.get(kind, "")
+    if kind is values.Degrees:
+        default = math.degrees(default)
+    elif unit == " m" and default < 1e-3:
+        default, unit = 1e9 * default, " nm"
+    return f"; {default:g}{unit} if left"
 
 
-def _kind_of(name: str, field: "FieldInfo") -> tuple[Any, str]:
-    """Type of the value of an option; None, and its form, if it has a parser."""
-    from d3s.record import plain_type
+# The layer over typer -----------------------------------------------------------------------------
 
-    for end, (_, form) in _FORMS.items():
-        if name.endswith(end):
-            return None, form
-    kind = plain_type(field.annotation)
-    kinds = [kind, *(one for one in get_args(kind) if one is not type(None))]
-    choices = [one for one in kinds if get_origin(one) is Literal or one in (int, float, bool)]
-    return (choices[0] if choices else str), ""
+_ENTRY = re.compile(r"^(\w+)(?: \((.+?)\))?: (.*(?:\n .*)*)", re.MULTILINE)
+_HEADING = "\n\nOptions:\n"
 
 
-# Options that commands share ----------------------------------------------------------------------
-
-
-def described(words: str, *flags: str, **more: Any) -> Any:
-    """Option whose default is told by its words; `flags` name it otherwise than its parameter."""
-    return typer.Option(*flags, help=words, show_default=False, **more)
-
-
-def parsed(words: str, parser: Callable[[str], Any], form: str, *flags: str) -> Any:
-    """Option whose text is parsed; `form` is what the help shows for the value."""
-    return described(words, *flags, parser=parser, metavar=form)
-
-
-RIG_FORM = "FILE|paper"
-RigWord = Annotated[
-    str | None,
-    described(
-        "Rig file of the camera, a calibration file that d3s rig import reads, or paper: the "
-        "paper's prototype as designed.",
-        "--rig",
-        metavar=RIG_FORM,
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, and no table.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Less of all, for a first look.")]
-Raw = Annotated[bool, typer.Option("--raw", help="Each file is a raw frame of a calibrated rig.")]
-SideBySide = Annotated[
-    bool,
-    typer.Option("--side-by-side", help="Each image has both views, left and right half."),
-]
-Shape = Annotated[Any, parsed("Size of each picture, such as 902x1802.", _shape_px, "ROWSxCOLS")]
-DepthRange = Annotated[
-    Any,
-    parsed("Nearest and farthest depth: 0.25:2.5, 1.8:inf.", _depth_range_m, "NEAREST:FARTHEST"),
-]
-Seed = Annotated[int | None, described("Seed of all that is random; 0 if left.")]
-Seconds = Annotated[float | None, described("End after so many seconds; Ctrl-C if left.", min=0)]
-FrameCount = Annotated[int | None, described("End after so many frames.", "--frames", min=1)]
-LensErrors = Annotated[
-    Literal["perfect", "typical"],
-    typer.Option("--lens", help="Errors of the lenses; typical ones are calibrated."),
-]
-HalfOfLeft = Annotated[
-    Literal["left", "right"],
-    typer.Option("--left-lens", help="Half of the upright frame that the left lens lights."),
-]
-Photos = Annotated[
-    str | None,
-    described("Folder of photos as textures, in place of patterns.", metavar="FOLDER"),
-]
-Methods = Annotated[
-    list[str] | None,
-    described(
-        "Method to try, with options if you like: consensus:min_confidence=0.8. Repeatable, or "
-        "with commas between: joint,bm.",
-        "--method",
-        "-m",
-        metavar="NAME[:FIELD=VALUE...]",
-    ),
-]
-Page = Annotated[
-    Path | None,
-    described("Report to write, one page of HTML.", "--report"),
-]
-
-
-class Light(NamedTuple):
-    """How files of frames store light."""
-
-    bayer: Annotated[
-        Literal["RGGB", "BGGR", "GRBG", "GBRG", "none"] | None,
-        described(
-            "Raw frames of a colour sensor: the colours of its first 2 x 2 pixels, as in its data "
-            "sheet; none for a mono sensor that is taken for one.",
-            case_sensitive=False,
-        ),
-    ] = None
-    encoding: Annotated[
-        Literal["srgb", "linear"] | None,
-        described(
-            "How files store light: linear, or srgb as photographs. If left, grey files are linear "
-            "and colour files srgb; floats are linear."
-        ),
-    ] = None
-
-    @property
-    def linear(self) -> bool | None:
-        """Whether integers in files are linear; None if that is not said."""
-        return None if self.encoding is None else self.encoding == "linear"
-
-
-class Grab(NamedTuple):
-    """What cameras are set to."""
-
-    rate: Annotated[float | None, described("Frames a second.", metavar="HZ")] = None
-    exposure: Annotated[Any, parsed("Exposure time: 0.01, 10ms.", _time_s, "TIME")] = None
-    gain: Annotated[float | None, described("Gain, in the unit of the camera: mostly dB.")] = None
-
-
-class Estimate(NamedTuple):
-    """The method and its options."""
-
-    method: Annotated[
-        str, typer.Option("--method", "-m", help="joint, consensus, sgbm, or another of compare.")
-    ] = "joint"
-    option: Annotated[
-        list[str] | None,
-        described(
-            "Option of the method, such as min_confidence=0.6. Repeatable.", metavar="FIELD=VALUE"
-        ),
-    ] = None
-    depth_range: DepthRange = None
-    disparity_range: Annotated[
-        Any,
-        parsed(
-            "Or disparities to look for, in pixels, such as 0:70.",
-            _disparity_range_px,
-            "SMALLEST:LARGEST",
-        ),
-    ] = None
-
-
-class Kept(NamedTuple):
-    """Which depths are kept."""
-
-    min_confidence: Annotated[
-        float | None, described("Keep depths that are as confident, 0 to 1.")
-    ] = None
-    max_sigma: Annotated[
-        Any, parsed("Keep depths that are as certain, such as 5mm.", length_m, "LENGTH")
-    ] = None
-
-
-Workers = Annotated[
-    int | None,
-    described(
-        "Processes to share the work among, each with one thread; one for each core if left and "
-        "the work is long.",
-        metavar="COUNT",
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    described(
-        "Or the scheduler of a Dask cluster to do the work, such as tcp://10.0.0.1:8786.",
-        metavar="ADDRESS",
-    ),
-]
-
-
-class Place(NamedTuple):
-    """Where work is done."""
-
-    workers: Workers = None
-    scheduler: Scheduler = None
-
-
-class Address(NamedTuple):
-    """Where pages are served."""
-
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen at. Any other than this lets other machines watch and control "
-            "the camera, if they have the printed address, over a connection that is not encrypted."
-        ),
-    ] = "127.0.0.1"
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for any that is free.")
-    ] = 0
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
-    ] = True
-
-
-class Telling(NamedTuple):
-    """What is printed, and whether files are replaced."""
-
-    force: Force = False
-    quiet: Quiet = False
-    as_json: Json = False
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether no progress is shown."""
-        return self.quiet or self.as_json
+def help_of(command: Callable[..., Any]) -> str:
+    """Help text of a command, without its options."""
+    return (inspect.getdoc(command) or "").partition(_HEADING)[0]
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Command whose groups and records are one option for each of their fields."""
+    """Command as typer reads it: one parameter for each argument and option, with its help."""
+    words = _entries(SHARED) | _entries((inspect.getdoc(command) or "").partition(_HEADING)[2])
     parts: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {}  # fields by parameter
     parameters: list[inspect.Parameter] = []
     hints = get_type_hints(command, include_extras=True)
     for one in inspect.signature(command).parameters.values():
         kind = hints[one.name]
         record = next(iter(getattr(kind, "__metadata__", ())), None)
-        options = {one.name: (kind, one.default)}
         if isinstance(record, Fields):
             known = record.options()
             parts[one.name] = _given, {name: field for name, (field, _) in known.items()}
@@ -466,27 +262,85 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         elif isinstance(kind, type) and issubclass(kind, tuple):
             types, group = get_type_hints(kind, include_extras=True), cast("Any", kind)
             parts[one.name] = group, {name: name for name in group._fields}
-            options = {name: (types[name], group._field_defaults[name]) for name in group._fields}
+            own = words | _entries((group.__doc__ or "").partition(_HEADING)[2])
+            options = {
+                name: (_option(name, types[name], default, own), default)
+                for name, default in group._field_defaults.items()
+            }
+        elif kind is typer.Context:
+            options = {one.name: (kind, one.default)}
+        else:
+            is_argument = one.kind is one.POSITIONAL_OR_KEYWORD
+            described = _option(one.name, kind, one.default, words, is_argument=is_argument)
+            options = {one.name: (described, one.default)}
         parameters += [
             inspect.Parameter(name, one.KEYWORD_ONLY, default=default, annotation=annotation)
             for name, (annotation, default) in options.items()
         ]
 
     @functools.wraps(command)
-    def run(**values: Any) -> None:
+    def run(**given: Any) -> None:
         for name, (make, fields) in parts.items():
-            values[name] = make(**{field: values.pop(option) for option, field in fields.items()})
-        command(**values)
+            given[name] = make(**{field: given.pop(option) for option, field in fields.items()})
+        command(**given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
 
 
-def _given(**values: Any) -> Given:
-    return without_none(values)
+def _entries(text: str) -> dict[str, tuple[str, str]]:
+    """Form and help of each parameter, by name."""
+    return {
+        name: (form, " ".join(words.split()))
+        for name, form, words in _ENTRY.findall(textwrap.dedent(text))
+    }
 
 
-def without_none(values: Given) -> Given:
+def _option(
+    name: str,
+    kind: Any,
+    default: Any,
+    words: Mapping[str, tuple[str, str]],
+    *,
+    is_argument: bool = False,
+) -> Any:
+    form, said = words[name]
+    if is_argument:
+        return _described(kind, typer.Argument(readable=False), (), form, said)
+    flags = _FLAGS.get(name, ())
+    if kind is bool and default is False and not flags:
+        flags = (f"--{name.replace('_', '-')}",)  # without a --no-
+    return _described(kind, None, flags, form, said, shows=default not in (None, False, True, ()))
+
+
+def _described(
+    kind: Any,
+    info: Any,
+    flags: tuple[str, ...],
+    form: str,
+    words: str,
+    panel: str | None = None,
+    *,
+    shows: bool = False,
+) -> Any:
+    """Type with what typer is told of it; a type may have a parser or limits already."""
+    plain, told = kind, info
+    for one in (kind, *get_args(kind)):
+        if get_origin(one) is Annotated and told is None:
+            plain, told = get_args(one)[0], copy.copy(get_args(one)[1])
+    told = told or typer.Option()
+    told.param_decls = flags
+    told.help, told.rich_help_panel, told.show_default = words, panel, shows
+    told.metavar = form or told.metavar
+    told.case_sensitive = not any(get_origin(one) is Literal for one in (kind, *get_args(kind)))
+    return Annotated[plain, told]
+
+
+def _given(**given: Any) -> Given:
+    return without_none(given)
+
+
+def without_none(given: Given) -> Given:
     """Values that are given."""
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in given.items() if value is not None}

@@ -3,23 +3,13 @@
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.camera import SourceWord, given_rig, is_twin, name_of, source_options
+from d3s.cli.camera import given_rig, is_twin, name_of, source_options
 from d3s.cli.depth import parsed_method
-from d3s.cli.options import (
-    Estimate,
-    FrameCount,
-    Grab,
-    Light,
-    RigWord,
-    Seconds,
-    SideBySide,
-    Telling,
-    described,
-)
+from d3s.cli.options import Estimate, Grab, Light, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
@@ -31,25 +21,23 @@ from d3s.cli.output import (
     say_refused,
     say_step,
 )
+from d3s.cli.values import Count
 
 if TYPE_CHECKING:
     from d3s.camera.recording import Recorder
     from d3s.frames import Source
 
 _TICK_S = 0.5
-_RecordingFile = Annotated[Path, typer.Argument(help="A recording (.mcap).", metavar="FILE")]
 
 
 def record(
+    source: str,
     *,
-    source: SourceWord,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path(
-        "recording.mcap"
-    ),
-    rig: RigWord = None,
-    seconds: Seconds = None,
-    frames: FrameCount = None,
-    side_by_side: SideBySide = False,
+    output: Path = Path("recording.mcap"),
+    rig: str | None = None,
+    seconds: float | None = None,
+    frames: Count = None,
+    side_by_side: bool = False,
     light: Light,
     grab: Grab,
     telling: Telling,
@@ -59,6 +47,9 @@ def record(
     The file is MCAP with ROS 2 messages, which Foxglove opens. What was recorded stays, even if the
     program is killed or the disk is full; d3s recover then gives the file its index. Exit code 3
     if the disk failed, and 1 if there was no frame.
+
+    Options:
+        output: File to write.
     """
     from d3s.camera.capture.live_camera import LiveCamera, misfit
     from d3s.camera.capture.twin import DEFAULT_STEPS
@@ -153,20 +144,20 @@ def _print_outcome(recorder: "Recorder", source: "Source", output: Path, telling
 
 
 def replay(
+    recording: Path,
     *,
-    recording: _RecordingFile,
-    output: Annotated[
-        Path | None,
-        described("Recording to write, with the new depth.", "--output", "-o"),
-    ] = None,
-    rig: RigWord = None,
+    output: Path | None = None,
+    rig: str | None = None,
     estimate: Estimate,
     telling: Telling,
 ) -> None:
     """Estimate the depth of a recording again, and compare it with the recorded depth.
 
-    With --output, a recording of the frames and the new depth is written. Exit code 4 if some frames
-    cannot be used or have another depth than the recorded one, and 3 if none can be used.
+    The same frame, rig and options give the same bytes. Exit code 4 if some frames cannot be used
+    or have another depth than the recorded one, and 3 if none can be used.
+
+    Options:
+        output: Recording to write, with the new depth.
     """
     from d3s.camera.recording import Recording
     from d3s.camera.recording.replay import replay as replay_again
@@ -212,18 +203,18 @@ def replay(
 
 
 def recover(
+    recording: Path,
     *,
-    recording: _RecordingFile,
-    output: Annotated[
-        Path | None,
-        described("File to write; NAME_recovered.mcap if left.", "--output", "-o"),
-    ] = None,
+    output: Path | None = None,
     telling: Telling,
 ) -> None:
     """Make a whole recording of one that was cut by a crash or a full disk.
 
     All that can be read is copied, with an index, so that other programs open it too. Exit code 4
     if pieces in the middle were damaged.
+
+    Options:
+        output: File to write; NAME_recovered.mcap if left.
     """
     from d3s.camera.recording.conversion import recover as make_whole
 

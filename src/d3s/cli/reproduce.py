@@ -4,12 +4,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from d3s.cli.camera import chosen_place
-from d3s.cli.options import LensErrors, Photos, Place, Quick, Quiet, Telling
+from d3s.cli.options import Place, Telling
 from d3s.cli.output import (
     SOME_FAILED,
     check_places,
@@ -32,14 +32,15 @@ _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 
 def demo(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
-        "demo"
-    ),
+    output: Path = Path("demo"),
     telling: Telling,
 ) -> None:
     """See what it is: a simulated snapshot, its depth by three methods, and a page about it.
 
     The first time takes up to a minute, most of it for compiling; later ones some ten seconds.
+
+    Options:
+        output: Folder for the results.
     """
     from d3s.atomic import make_folder
     from d3s.lab.demo import run_demo
@@ -79,36 +80,30 @@ def _camera(made: "Demo") -> str:
 
 
 def reproduce(
+    names: list[str] | None = None,
     *,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Items, or their places in the paper such as fig3b; all if left. See --list.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page.")] = Path(
-        "reproduction"
-    ),
-    quick: Quick = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    lens: LensErrors = "perfect",
-    photos: Photos = None,
+    output: Path = Path("reproduction"),
+    quick: bool = False,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    lens: Literal["perfect", "typical"] = "perfect",
+    photos: str | None = None,
     place: Place,
-    list_items: Annotated[
-        bool, typer.Option("--list", help="Say what there is, and stop.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Make again what is there already.")
-    ] = False,
-    quiet: Quiet = False,
+    list_items: bool = False,
+    force: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Make the paper's figures and tables again, each beside what the paper has.
 
     Writes a folder for each item, with figures (PNG and PDF) and numbers (CSV), and index.html
     over all of them. What is there already is kept, so that a run which was stopped goes on; an
     item that fails does not stop the others. All items take an hour, and with --quick some minutes.
+
+    Options:
+        names (NAME): Items, or their places in the paper such as fig3b; all if left. See --list.
+        output: Folder for the page.
+        seed: Seed of all that is random.
+        list_items: Say what there is, and stop.
+        force: Make again what is there already.
     """
     from d3s.lab.reproduce.page import PAGE
     from d3s.lab.reproduce.run import find_items

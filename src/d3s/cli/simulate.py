@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from d3s.cli.camera import chosen_place, rig_or_paper
-from d3s.cli.options import (
-    DepthRange,
-    Fields,
-    Given,
-    Place,
-    RigWord,
-    described,
-    distances_m,
-    without_none,
-)
+from d3s.cli.options import Fields, Given, Place, without_none
 from d3s.cli.output import progress_bar
+from d3s.cli.values import Range, distances_m
 
 if TYPE_CHECKING:
     from d3s.rig import Rig
@@ -61,68 +53,32 @@ _RECIPE = Fields(
 
 
 def simulate(
-    *,
     ctx: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")],
-    scene: Annotated[
-        Literal["plane", "tilted", "bent", "random", "depth-map"],
-        typer.Option(help="Kind of scene.", rich_help_panel=_SCENE),
-    ] = "plane",
+    *,
+    output: Path,
+    scene: Literal["plane", "tilted", "bent", "random", "depth-map"] = "plane",
     plane: Annotated[Given, _PLANE],
-    distances: Annotated[
-        str | None,
-        described(
-            "Move the plane: calibration (0.25 to 1.21 m), evaluation (1.01 to 1.97 m), both every "
-            "4 cm; distances with commas between; or START:STOP:COUNT, even in 1/distance (in "
-            "metres for lenses without blur).",
-            metavar="DISTANCES",
-            rich_help_panel=_SCENE,
-        ),
-    ] = None,
-    depth_range: DepthRange = None,
+    distances: str | None = None,
+    depth_range: Range = None,
     things: Annotated[Given, _RANDOM],
-    photos: Annotated[
-        list[Path] | None,
-        described("Folder of photographs for the surfaces of random scenes; repeatable."),
-    ] = None,
-    image: Annotated[Path | None, described("Sharp image of a depth-map scene.")] = None,
-    depth_map: Annotated[
-        Path | None, described("Depth of the image's pixels in metres: PFM, TIFF or NPY.")
-    ] = None,
-    texture: Annotated[
-        str | None,
-        described("Pattern, image file, or folder of images.", rich_help_panel="Texture"),
-    ] = None,
+    photos: list[Path] | None = None,
+    image: Path | None = None,
+    depth_map: Path | None = None,
+    texture: str | None = None,
     pattern: Annotated[Given, _TEXTURE],
     photo: Annotated[Given, _PHOTO],
-    raw: Annotated[
-        bool,
-        typer.Option("--raw", help="Simulate raw frames of the whole sensor, not rectified pairs."),
-    ] = False,
-    rig: RigWord = None,
-    lens: Annotated[
-        str,
-        typer.Option(help="Errors of the lenses: perfect, typical, or a lens file."),
-    ] = "perfect",
-    lens_seed: Annotated[
-        int | None, described("Seed of --lens typical: which two lenses of a kind.")
-    ] = None,
+    raw: bool = False,
+    rig: str | None = None,
+    lens: str = "perfect",
+    lens_seed: int | None = None,
     sensor: Annotated[Given, _SENSOR],
-    gain_right: Annotated[
-        float | None,
-        described("Transmission of the right lens relative to the left.", rich_help_panel="Sensor"),
-    ] = None,
-    offset_right: Annotated[
-        float | None,
-        described("Offset added to the right view, of full scale.", rich_help_panel="Sensor"),
-    ] = None,
+    gain_right: float | None = None,
+    offset_right: float | None = None,
     made: Annotated[Given, _RECIPE],
-    recipe: Annotated[
-        Path | None, described("Simulate a recipe.toml again.", metavar="FILE")
-    ] = None,
+    recipe: Path | None = None,
     place: Place,
-    force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    force: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Simulate images of a scene, with their truth.
 
@@ -132,6 +88,25 @@ def simulate(
 
     The folder also gets recipe.toml, which gives the same bytes again.
     A run that was stopped is resumed when it is started again.
+
+    Options:
+        output: Folder for the results.
+        scene: Kind of scene.
+        distances (DISTANCES): Move the plane: calibration (0.25 to 1.21 m), evaluation (1.01 to
+            1.97 m), both every 4 cm; distances with commas between; or START:STOP:COUNT, even in
+            1/distance (in metres for lenses without blur).
+        photos: Folder of photographs for the surfaces of random scenes; repeatable.
+        image: Sharp image of a depth-map scene.
+        depth_map: Depth of the image's pixels in metres: PFM, TIFF or NPY.
+        texture: Pattern, image file, or folder of images.
+        raw: Simulate raw frames of the whole sensor, not rectified pairs.
+        lens: Errors of the lenses: perfect, typical, or a lens file.
+        lens_seed: Seed of --lens typical: which two lenses of a kind.
+        gain_right: Transmission of the right lens relative to the left.
+        offset_right: Offset added to the right view, of full scale.
+        recipe (FILE): Simulate a recipe.toml again.
+        force: Replace earlier results.
+        quiet: Print nothing.
     """
     from d3s.lab.twin.folder import RECIPE_NAME, render_folder
     from d3s.lab.twin.recipe import Recipe

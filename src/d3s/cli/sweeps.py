@@ -113,7 +113,7 @@ REGION: tuple[Figure, ...] = (("region", "region", NUMBER), ("of all\npixels", "
 
 
 def figures(title: str, lines: Lines, rows: Iterable[Figure]) -> "list[Table]":
-    """Tables with a column for the names of the figures and one for each method, as wide as fits."""
+    """Tables with a column for names of figures and one for each method, as many as fit."""
 
     def made(some: Lines) -> "Table":
         return table(
