@@ -67,8 +67,7 @@ def calibrate_folders(
     there = [name for name, job in jobs.items() if Path(job["report"]).exists()]
     if there and not (overwrite or skip_done):
         raise OutputError(
-            f"{target / there[0]}.html exists. Choose another folder, replace with --force, or go "
-            "on with --skip-done."
+            f"{target / there[0]}.html exists. Choose another folder, or replace with --force."
         )
     to_do = {name: job for name, job in jobs.items() if not (skip_done and name in there)}
     names, done, refused = list(to_do), {}, {}

@@ -80,8 +80,8 @@ _RENAMED = {
     "--focal-length-px": "--focal-length 6050px",
     "--design": "--rig FILE",
     "--fast": "--quick",
-    "--pairs": "--pair",
-    "--skip-done": "nothing: the same command goes on by itself",
+    "--pairs": "names that say left and right",
+    "--skip-done": "the same command, which goes on by itself",
 }
 
 

@@ -220,8 +220,8 @@ def _print_many(found: "Calibrations", output: Path, telling: Telling) -> None:
     if telling.as_json:
         names = "name", "grade", "summary", "rig", "report", "problem"
         done = [{name: getattr(one, name) for name in names} for one in found.done]
-        for one in done:
-            one |= {name: one[name] and str(one[name]) for name in ("rig", "report")}
+        for row in done:
+            row |= {name: row[name] and str(row[name]) for name in ("rig", "report")}
         refused = [one._asdict() for one in found.refused]
         say_json({"done": done, "skipped": list(found.skipped), "refused": refused})
     elif not telling.quiet:

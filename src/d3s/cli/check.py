@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from d3s.cli.camera import given_rig
+from d3s.cli.camera import rig_or_paper
 from d3s.cli.options import Light, Telling
 from d3s.cli.output import (
     BAD_INPUT,
@@ -36,7 +36,7 @@ def check(
     *,
     rig: str,
     output: Path | None = None,
-    distances: Distances = (),
+    distances: Distances = None,
     distance_sigma: Length = None,
     report: Path | None = None,
     log: bool = True,
@@ -66,20 +66,20 @@ def check(
     from d3s.check.drift import RULER_M, checked_distances
 
     _check_files(Path(rig), output, report, force=telling.force)
-    camera = given_rig(rig, quiet=telling.quiet)
+    camera = rig_or_paper(rig, quiet=telling.quiet)
     given, refused = _read(frames, camera, light, side_by_side=side_by_side)
     say_refused(refused)
     if not given:
         end(BAD_INPUT)
     with value_of("--distances"):
-        checked_distances(distances, len(given))
+        distances_m = checked_distances(distances or (), len(given))
     number = "1 frame" if len(given) == 1 else f"{len(given)} frames"
     words = f"Checking {camera.name} by {number}."
     with progress_bar(ROUNDS * len(given), words, quiet=telling.is_silent) as progress:
         found = d3s.check(
             camera,
             given,
-            distances_m=distances,
+            distances_m=distances_m,
             distance_sigma_m=distance_sigma or RULER_M,
             progress=progress,
         )

@@ -180,7 +180,8 @@ class _Parts:
         from d3s.lab.design.camera import Camera
 
         sensors, lenses, _ = self._catalogue()
-        sensor, lens = next(iter(sensors), None), next(iter(lenses), None)
+        sensor: Any = next(iter(sensors), None)
+        lens: Any = next(iter(lenses), None)
         numbers = {"focal_length_m": lens and lens.focal_length_m, **self.numbers}
         return Camera.of_lenses(
             **numbers,
@@ -345,38 +346,55 @@ def _tables(report: "DesignReport", *, show_tolerances: bool) -> "list[Table]":
 
     tables = []
     if report.search is not None:
-        answers = report.search.answers
-        columns = [answer_cells(one) for one in answers]
-        rows = [[title, *(one[title] for one in columns)] for title in columns[0]]
-        tables.append(table(["", *(one.goal for one in answers)], rows, is_narrow=True))
-        heads = "size (mm)", "light (um2)", "reaches (m)", "sensor", "f (mm)", "f/", "B (mm)"
-        keys = "longest side (mm)", "light (um2)", "reaches (m)", "sensor", "focal length (mm)"
-        front = [
-            [one[key] for key in (*keys, "f-number", "baseline (mm)")]
-            for one in map(answer_cells, report.search.front)
-        ]
-        title = "None is smaller, brighter and reaches farther than another"
-        tables.append(table(heads, front, title=title, is_narrow=True))
-    tables.append(table(("", ""), report.facts(), title=report.prediction.camera.name))
-    heads = "depth", "error", "sigma", "noise", "model", "stereo", "defocus", "bound", "shift"
-    caption = (
-        "Depth in m, errors in mm: mean absolute error, sigma, its parts by noise and by the model "
-        "of the blur, sigma by stereo and by defocus alone, least possible sigma; disparity "
-        "(shift) and blur radii of both views in px; textured pixels with a depth."
-    )
-    more = "blur", "kept"
-    tables.append(table((*heads, *more), report.depth_rows(), caption=caption, is_narrow=True))
+        columns = [answer_cells(one) for one in report.search.answers]
+        answers = [[title, *(one[title] for one in columns)] for title in columns[0]]
+        goals = ["", *(one.goal for one in report.search.answers)]
+        tables += [table(goals, answers, is_narrow=True), _front(report.search)]
+    tables += [
+        table(("", ""), report.facts(), title=report.prediction.camera.name),
+        table(
+            (
+                *("depth", "error", "sigma", "noise", "model", "stereo", "defocus", "bound"),
+                *("shift", "blur", "kept"),
+            ),
+            report.depth_rows(),
+            caption="Depth in m, errors in mm: mean absolute error, sigma, its parts by noise and "
+            "by the model of the blur, sigma by stereo and by defocus alone, least possible sigma; "
+            "disparity (shift) and blur radii of both views in px; textured pixels with a depth.",
+            is_narrow=True,
+        ),
+    ]
     if report.measured:
         tables.append(_measured(report))
     if show_tolerances:
-        caption = (
-            "Errors before and after a calibration and after d3s check, at the depth where they "
-            "are largest compared with the wish; the loosest amount keeps it after a calibration."
+        tables.append(
+            table(
+                ("cause", "amount", "before", "calibrated", "checked", "loosest"),
+                map(tolerance_cells, report.tolerances),
+                caption="Errors before and after a calibration and after d3s check, at the depth "
+                "where they are largest compared with the wish; the loosest amount keeps it after "
+                "a calibration.",
+                is_narrow=True,
+            )
         )
-        heads = "cause", "amount", "before", "calibrated", "checked", "loosest"
-        rows = [tolerance_cells(one) for one in report.tolerances]
-        tables.append(table(heads, rows, caption=caption, is_narrow=True))
     return tables
+
+
+def _front(search: "Search") -> "Table":
+    from d3s.lab.design.report import answer_cells
+
+    keys = {
+        "size (mm)": "longest side (mm)",
+        "light (um2)": "light (um2)",
+        "reaches (m)": "reaches (m)",
+        "sensor": "sensor",
+        "f (mm)": "focal length (mm)",
+        "f/": "f-number",
+        "B (mm)": "baseline (mm)",
+    }
+    rows = ([one[key] for key in keys.values()] for one in map(answer_cells, search.front))
+    title = "None is smaller, brighter and reaches farther than another"
+    return table(list(keys), rows, title=title, is_narrow=True)
 
 
 def _measured(report: "DesignReport") -> "Table":

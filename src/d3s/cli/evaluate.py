@@ -26,7 +26,7 @@ from d3s.cli.sweeps import (
     figures,
     sweep_run,
 )
-from d3s.cli.values import Count, Numbers, Pair, Range
+from d3s.cli.values import Numbers, Pair, Range
 
 if TYPE_CHECKING:
     from d3s.lab.evaluate.rooms import RoomSweep
@@ -52,7 +52,7 @@ class Trials(NamedTuple):
     method: list[str] | None = None
     rig: str | None = None
     output: Path = RESULTS
-    workers: Count = None
+    workers: int | None = None
     scheduler: str | None = None
     quick: bool = False
     force: bool = False

@@ -30,7 +30,7 @@ from typing import (
 import typer
 
 from d3s.cli import values
-from d3s.cli.values import Count, Disparities, Length, Range, Time
+from d3s.cli.values import Disparities, Length, Range, Time
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -79,8 +79,8 @@ shape: Size of each picture, such as 902x1802.
 side_by_side: Each image has both views, left and right half.
 source (SOURCE): A file or folder of images, a video, a recording (.mcap), uvc:0, basler, genicam,
     either with :SERIAL, twin, twin:ROWSxCOLS, or twin:raw.
-workers: Processes to share the work among, each with one thread; one for each core if left and the
-    work is long.
+workers (COUNT): Processes to share the work among, each with one thread; one for each core if
+    left and the work is long.
 """
 
 # Options that are not called as their parameter.
@@ -132,7 +132,7 @@ class Kept(NamedTuple):
 class Place(NamedTuple):
     """Where work is done."""
 
-    workers: Count = None
+    workers: int | None = None
     scheduler: str | None = None
 
 
@@ -243,7 +243,8 @@ _HEADING = "\n\nOptions:\n"
 
 def help_of(command: Callable[..., Any]) -> str:
     """Help text of a command, without its options."""
-    return (inspect.getdoc(command) or "").partition(_HEADING)[0]
+    text = (inspect.getdoc(command) or "").partition(_HEADING)[0]
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

@@ -47,10 +47,9 @@ def say_step(words: str) -> None:
 
 def say_files(files: Mapping[str, Path | None]) -> None:
     """Print the paths of the results; not through rich, which would wrap long ones."""
-    width = max(map(len, files), default=0) + 1
     for what, path in files.items():
         if path is not None:
-            typer.echo(f"{what + ':':{width}} {path}")
+            typer.echo(f"{what}: {path}")
 
 
 def end(code: int) -> None:

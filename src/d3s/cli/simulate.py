@@ -1,5 +1,6 @@
 """`d3s simulate`: options of a recipe in, a folder of simulated images with their truth out."""
 
+import math
 import os
 import shlex
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from d3s.rig import Rig
 
 _FEWEST_TO_SHARE = 8  # frames: another process takes seconds to start
+_STEEPEST_RAD = math.radians(85)
 _TWIN = "d3s.lab.twin"
 _SCENE = "Scene"
 _ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet", "workers", "scheduler"}
@@ -129,8 +131,9 @@ def simulate(
         of_left = {"gain": 1.0, "offset": 0.0}
         sensor |= {one: (of_left[one], value) for one, value in without_none(sides).items()}
         made |= _camera_fields(made.pop("shape", None), lens, lens_seed, raw=raw)
+        made["sensor"] = sensor
         _check_combination(made, sensor)
-        to_render = Recipe(**made, sensor=sensor, rig=camera)
+        to_render = Recipe(**made, rig=camera)
     count = to_render.frame_count
     with progress_bar(count, f"Making {count} frames.", quiet=quiet or count == 1) as progress:
         is_short = place == Place() and count < _FEWEST_TO_SHARE
@@ -174,6 +177,11 @@ def _scene(name: str, fields: Given, made: Given) -> dict[str, Any]:
     """[scene] of the recipe; options that are for other scenes only are refused."""
     from d3s.lab.twin.recipe import SCENES
 
+    for one in ("tilt_x_rad", "tilt_y_rad"):
+        if abs(fields.get(one, 0)) > _STEEPEST_RAD:
+            raise typer.BadParameter(
+                "it must be from -85 to 85 degrees.", param_hint=_PLANE.flag_of(one)
+            )
     kind = name.replace("-", "_")
     known = {one: {*scene.model_fields} for one, scene in SCENES.items() if one != "layered"}
     known["depth_map"] = {"image", "depth_map", "encoding"}
