@@ -89,7 +89,7 @@ def check(
     elif not telling.quiet:
         _print(found)
         if output is not None and not found.can_mend:
-            show(f"{output} was not written: there is nothing that a rig file could mend.")
+            typer.echo(f"{output} was not written: there is nothing that a rig file could mend.")
         say_files(files)
     if found.verdict == "unknown":
         end(NOT_KNOWN)

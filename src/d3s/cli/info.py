@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.output import BAD_INPUT, SOME_FAILED, say_json
+from d3s.cli.output import BAD_INPUT, SOME_FAILED, end, say_json, say_step
 
 if TYPE_CHECKING:
-    from d3s.cli.description import Histogram, Info
+    from d3s.cli.description import Info
 
 _BAR_CHARS, _NAME_CHARS = 40, 24
 _SHARES = ("density", "share_", "known")
@@ -39,11 +39,11 @@ def info(files: list[Path], *, as_json: bool = False) -> None:
     if as_json:
         say_json([one.as_json() for one in found])
     elif found:
-        typer.echo("\n\n".join(_page(one) for one in found))
+        typer.echo("\n\n".join(map(_page, found)))
     for words in refused:
-        typer.echo(f"d3s: {words}", err=True)
+        say_step(f"d3s: {words}")
     if refused:
-        raise typer.Exit(SOME_FAILED if found else BAD_INPUT)
+        end(SOME_FAILED if found else BAD_INPUT)
 
 
 def _page(one: "Info") -> str:
@@ -51,7 +51,12 @@ def _page(one: "Info") -> str:
 
     lines = [f"{path_text(one.path)}: {one.kind}", *_lines(one.facts, "  ")]
     if one.histogram is not None:
-        lines += [f"  histogram of {one.histogram.of}", *_bars(one.histogram)]
+        counts, edges = one.histogram["counts"], one.histogram["edges"]
+        lines.append(f"  histogram of {one.histogram['of']}")
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+            bar = "#" * round(_BAR_CHARS * count / max(counts))
+            share = f"{count / sum(counts):>4.0%}"
+            lines.append(f"    {low:>9.4g} to {high:<9.4g} {share} {bar}".rstrip())
     return "\n".join(lines)
 
 
@@ -59,10 +64,8 @@ def _lines(facts: dict[str, Any], indent: str) -> list[str]:
     """Lines of facts, one each; nested tables are indented."""
     lines = []
     if "rows" in facts and "cols" in facts:
-        lines.append(
-            _line("size", f"{facts['rows']} x {facts['cols']} px (rows x columns)", indent)
-        )
-        facts = {name: value for name, value in facts.items() if name not in ("rows", "cols")}
+        facts = {"size": f"{facts['rows']} x {facts['cols']} px (rows x columns)", **facts}
+        del facts["rows"], facts["cols"]
     for name, value in facts.items():
         if value is None or value in ([], {}):
             continue
@@ -102,13 +105,3 @@ def _words(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_words(name, part) for part in value)
     return str(value)
-
-
-def _bars(histogram: "Histogram") -> list[str]:
-    most, total = max(histogram.counts), sum(histogram.counts)
-    ends = zip(histogram.edges[:-1], histogram.edges[1:], histogram.counts, strict=True)
-    return [
-        f"    {low:>9.4g} to {high:<9.4g} {count / total:>4.0%} "
-        f"{'#' * round(_BAR_CHARS * count / most)}".rstrip()
-        for low, high, count in ends
-    ]

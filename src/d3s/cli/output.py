@@ -136,7 +136,9 @@ def table(
     )
     for number, heading in enumerate(headings):
         made.add_column(
-            Text(heading), justify="right" if number else "left", no_wrap=number > 0 and is_narrow
+            Text(heading),
+            justify="right" if number and any(headings) else "left",
+            no_wrap=number > 0 and is_narrow,
         )
     for cells in rows:
         made.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in cells))
