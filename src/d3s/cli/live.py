@@ -309,7 +309,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
         return Rig.paper_prototype()
     if Path(source).suffix.lower() == _RECORDING:
         from d3s.camera.recording import Recording
-        from d3s.camera.recording.replay import rig_of
+        from d3s.camera.recording.reader import rig_of
 
         with Recording(source) as recording:
             return rig_of(recording)

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 from d3s.camera.live.security import LOOPBACK
 from d3s.camera.live.shows import LiveShow
-from d3s.camera.recording import topics
-from d3s.camera.recording.mcap_file import Channels
+from d3s.camera.recording import mcap
+from d3s.camera.recording.mcap import Channels
 from d3s.camera.recording.writer import send_depth, send_images
 from d3s.errors import InputError
 from d3s.estimate.saving import as_image
@@ -17,8 +17,8 @@ from d3s.frames import Frame
 PORT = 8765
 """Port that Foxglove proposes."""
 _TOPICS = (
-    *(topics.LEFT, topics.RIGHT, topics.LEFT_CAMERA, topics.RIGHT_CAMERA),
-    *(topics.DEPTH, topics.SIGMA, topics.DISPARITIES, topics.DEPTH_CAMERA),
+    *(mcap.LEFT, mcap.RIGHT, mcap.LEFT_CAMERA, mcap.RIGHT_CAMERA),
+    *(mcap.DEPTH, mcap.SIGMA, mcap.DISPARITIES, mcap.DEPTH_CAMERA),
 )
 WARNING = (
     "Foxglove is served without a token, and neither Host nor Origin is checked: every program and "
