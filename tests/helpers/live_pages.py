@@ -8,10 +8,9 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import d3s
-from d3s.camera.live.feed import Feed, live_page
+from d3s.camera.live.feed import Feed
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
-from d3s.camera.live.shows import LiveShow
 from d3s.frames import Frame, Refused
 from d3s.rig import Rig
 
@@ -83,8 +82,8 @@ class Running(NamedTuple):
 def running_live(folder=None, *, rate_hz: float = 50.0, new_recorder=None) -> Iterator[Running]:
     camera = FakeCamera(rate_hz=rate_hz)
     with Pipeline(camera, RIG, new_recorder=new_recorder) as pipeline:
-        feed = Feed(LiveShow(pipeline, title="Test", folder=folder))
-        server = Server([live_page(feed)])
+        feed = Feed(pipeline, title="Test", folder=folder)
+        server = Server([feed.page()])
         with server.running() as address:
             yield Running(address, server, feed, pipeline, camera)
         feed.close()

@@ -158,13 +158,13 @@ def test_recording_gets_frames_that_the_display_drops(monkeypatch, quick):
     recorder = Recorder()
     pipeline = Pipeline(FakeCamera(map(frame, range(200))), RIG, new_recorder=lambda: recorder)
     pipeline.start_recording()
-    assert pipeline.is_recording
+    assert pipeline.status()["recording"]
     with pipeline:
         wait_until(lambda: pipeline.counts.grabbed == 200)
         assert pipeline.counts.not_computed > 100
         pipeline.stop_recording()
     assert [one.number for one in recorder.frames] == list(range(200))
-    assert not pipeline.is_recording
+    assert not pipeline.status()["recording"]
     assert pipeline.counts.recorded == 200
 
 
@@ -174,7 +174,7 @@ def test_failed_recording_is_told_and_everything_is_closed(quick):
     recorder.error = OutputError("the disk is full")
     pipeline = Pipeline(FakeCamera(), RIG, new_recorder=lambda: recorder)
     pipeline.start_recording()
-    pipeline.start()
+    pipeline.__enter__()
     wait_until(lambda: pipeline.counts.computed > 0)
     assert "disk is full" in pipeline.state
     with pytest.raises(OutputError, match="full"):

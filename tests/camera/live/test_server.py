@@ -172,7 +172,7 @@ def test_snapshot_is_the_frame_shown(live):
         return header, await answer_to(socket, ask="snapshot", serial=header["serial"])
 
     header, answer = on_page(live, work)
-    saved = d3s.DepthMap.load(live.feed.show._folder / answer["file"])
+    saved = d3s.DepthMap.load(live.feed.folder / answer["file"])
     assert np.nanmedian(saved.depth_m) == pytest.approx(depth_of(header["number"]), abs=0.02)
 
 
@@ -267,8 +267,8 @@ def test_only_files_of_the_pages_are_served(live, path):
 
 
 def test_a_title_is_text(live):
-    page = server.Page(name="live", title="<b>&", files=live.server.pages[0].files)
-    assert b'<h1 id="title">&lt;b&gt;&amp;</h1>' in page.read_files()["index.html"]
+    page = server.Page(name="live", title="<b>&", files=live.server._pages["live"].files)
+    assert b'<h1 id="title">&lt;b&gt;&amp;</h1>' in page.read_files()[""]
 
 
 def opened_connection(live, words=b""):
