@@ -163,9 +163,10 @@ def test_page_in_a_browser(tmp_path, width):
             values = await page.js(VALUES)
             await page.js(
                 "document.getElementById('list').value = '0.4, 0.5';"
-                "document.getElementById('list').dispatchEvent(new Event('change'));"
-                "document.getElementById('capture').click()"
+                "document.getElementById('list').dispatchEvent(new Event('change'))"
             )
+            await page.until("document.getElementById('capture-distance').value === '0.4'", 60)
+            await page.js("document.getElementById('capture').click()")
             await page.until(
                 "document.getElementById('capture-note').textContent.startsWith('Filed')", 60
             )
