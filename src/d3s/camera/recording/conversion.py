@@ -148,7 +148,7 @@ def _copied(
             if time_ns != last_ns:
                 target.flush()
             last_ns = time_ns
-            target.write(topic, data, time_ns)
+            target.log(topic, data, time_ns)
             frames += topic == mcap.FRAME
         target.flush()
     return frames
@@ -364,7 +364,7 @@ def recover(
             for place in _told(reader.chunks, len(reader.chunks), progress):
                 try:
                     for one in reader.messages(place):
-                        target.write(one.topic, one.data, one.time_ns)
+                        target.log(one.topic, one.data, one.time_ns)
                         counts[one.topic] += 1
                 except D3SError:
                     damaged += 1

@@ -88,14 +88,14 @@ class Channels:
         """Whether anybody takes messages."""
         return any(one.has_sinks() for one in self._channels.values())
 
-    def write(self, topic: str, data: bytes, time_ns: int) -> None:
+    def log(self, topic: str, data: bytes, time_ns: int) -> None:
         """Write a message that is bytes already."""
         self.declare(topic)
         self._channels[topic].log(data, log_time=time_ns)
 
     def send(self, topic: str, message: ros.Message, time_ns: int) -> None:
         """Write a message of a topic of `SCHEMAS`."""
-        self.write(topic, ros.cdr(SCHEMAS[topic], message), time_ns)
+        self.log(topic, ros.cdr(SCHEMAS[topic], message), time_ns)
 
 
 class _Output(io.FileIO):
@@ -146,6 +146,11 @@ class McapFile(Channels):
             self._output, context=self.context, writer_options=options
         )
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._output.closed
+
     def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
         """Attach a file, such as the rig."""
         self._writer.attach(
@@ -164,7 +169,7 @@ class McapFile(Channels):
 
     def close(self) -> None:
         """Write the index, and close the file. Closing twice is fine."""
-        if self._output.closed:
+        if self.is_closed:
             return
         try:
             self._writer.close()

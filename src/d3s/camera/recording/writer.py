@@ -25,7 +25,7 @@ _FACTS = (
 )
 
 
-class RecordingWriter:
+class RecordingWriter(McapFile):
     """Recording that is written, frame after frame; each is on its way to the disk at once.
 
     Raw frames become `sensor_msgs/Image` on `/camera/image_raw`, pairs on `/left/image_rect` and
@@ -58,20 +58,19 @@ class RecordingWriter:
         notes: Mapping[str, str] | None = None,
         overwrite: bool = False,
     ) -> None:
-        self._file = McapFile(path, overwrite=overwrite)
+        super().__init__(path, overwrite=overwrite)
         self._rig = rig
         self._start_ns = time.time_ns() - round(1e9 * time.monotonic())  # of time.monotonic
         self._last_ns = 0
-        self._last: tuple[int, int] | None = None  # number and time of the last frame
-        self._is_closed = False
+        self._last = -1, 0  # number and time of the last frame
         self.frames = 0
         self.dropped = 0
         if rig is not None:
             content = rig.to_text().encode()
-            self._file.attach(mcap.RIG_NAME, "application/toml", content, time.time_ns())
+            self.attach(mcap.RIG_NAME, "application/toml", content, time.time_ns())
         if notes:
-            self._file.note(mcap.NOTES_NAME, dict(notes))
-        self._file.flush()
+            self.note(mcap.NOTES_NAME, dict(notes))
+        self.flush()
 
     def write(self, frame: Frame, *, dropped_before: int = 0) -> None:
         """Write a frame.
@@ -82,9 +81,9 @@ class RecordingWriter:
         self._last = frame.number, time_ns
         facts = {name: getattr(frame, name) for name in _FACTS}
         facts["dropped_before"] = dropped_before
-        self._file.send(mcap.FRAME, {"data": json.dumps(facts)}, time_ns)
-        send_images(self._file, frame, self._rig, time_ns)
-        self._file.flush()
+        self.send(mcap.FRAME, {"data": json.dumps(facts)}, time_ns)
+        send_images(self, frame, self._rig, time_ns)
+        self.flush()
         self.frames += 1
         self.dropped += dropped_before
 
@@ -93,36 +92,27 @@ class RecordingWriter:
 
         Raises an `OutputError` when it cannot be written. What was written before stays.
         """
-        is_of_last = self._last is not None and self._last[0] == number
-        send_depth(self._file, image, self._last_ns if is_of_last else self._time_ns(None))
-        self._file.flush()
+        last, time_ns = self._last
+        send_depth(self, image, time_ns if last == number else self._time_ns(None))
+        self.flush()
 
     def refuse(self, refused: Refused) -> None:
         """Write that a frame was refused, and why."""
         values = {"refused": refused.name, "reason": refused.reason}
-        self._file.send(mcap.NOTE, {"data": json.dumps(values)}, self._time_ns(None))
-        self._file.flush()
+        self.send(mcap.NOTE, {"data": json.dumps(values)}, self._time_ns(None))
+        self.flush()
 
     def close(self, *, dropped_after: int = 0) -> None:
         """Write the index, and close the file. Closing twice is fine.
 
         Raises an `OutputError` when that cannot be written: the file can still be read.
         """
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
         self.dropped += dropped_after
         sums = {"frames": str(self.frames), "dropped": str(self.dropped)}
-        self._file.note(mcap.END_NAME, sums)
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file."""
-        self.close()
+        self.note(mcap.END_NAME, sums)
+        super().close()
 
     def _time_ns(self, time_s: float | None) -> int:
         """Time since 1970 of a time of `time.monotonic`; no two are the same."""
