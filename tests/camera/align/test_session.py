@@ -98,17 +98,6 @@ def test_words_open_sources_of_raw_frames(tmp_path):
         open_raw("nowhere.png", RIG)
 
 
-def test_twin_stands_for_its_raw_frames():
-    with open_raw("twin:128x256", small_twin()) as camera:
-        frame = next(iter(camera))
-    assert frame.counts is not None
-    assert frame.shape == (128, 256)
-
-
-def small_twin():
-    return d3s.Rig(optics=RIG.optics.replace(pixel_pitch_m=30e-6))
-
-
 @pytest.mark.slow
 def test_captures_become_a_rig(tmp_path):
     """Boards at typed distances before the small camera, filed and calibrated."""

@@ -110,23 +110,6 @@ def test_other_readers_open_it(tmp_path):
     assert found["/depth/image"][1].log_time == found["/camera/image_raw"][1].log_time
 
 
-def test_both_views_have_their_camera(tmp_path):
-    from rosbags.highlevel import AnyReader
-
-    with RecordingWriter(tmp_path / "a.mcap", rig=RIG) as writer:
-        writer.write(views_frame(0))
-    with AnyReader([tmp_path / "a.mcap"]) as reader:
-        found = {
-            one.topic: reader.deserialize(data, one.msgtype) for one, _, data in reader.messages()
-        }
-    left, right = found["/left/camera_info"], found["/right/camera_info"]
-    assert left.header == found["/left/image_rect"].header == right.header
-    assert (left.height, left.width) == (20, 30)
-    focal_px, baseline_m = RIG.optics.focal_length_px, RIG.optics.baseline_m
-    assert list(left.p[:4]) == [focal_px, 0, 14.5, 0]
-    assert list(right.p[:4]) == [focal_px, 0, 14.5, -focal_px * baseline_m]
-
-
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
     frames = [counts_frame(number) for number in range(4)]
     write(tmp_path / "a.mcap", frames)

@@ -147,10 +147,11 @@ def png(picture: NDArray[np.uint8]) -> bytes:
     return cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes()
 
 
-def grey_levels(light: Image) -> NDArray[np.uint8]:
+def grey_levels(light: NDArray[Any]) -> NDArray[np.uint8]:
     """Light as screens show it: by a square root, near the sRGB curve."""
     levels = np.sqrt(np.clip(np.nan_to_num(light), 0, 1))
-    return (255 * levels).astype(np.uint8)
+    found: NDArray[np.uint8] = (255 * levels).astype(np.uint8)
+    return found
 
 
 def _view(result: LiveDepth, side: str, size: tuple[int, int]) -> _Picture:

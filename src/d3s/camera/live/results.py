@@ -140,7 +140,7 @@ def profile(result: LiveDepth, limits: Filter, a: Any, b: Any) -> dict[str, Any]
     for row, col in ends.tolist():
         shown.at(row, col)  # refuses what is outside
     count = min(int(np.abs(ends[1] - ends[0]).max()) + 1, _MOST_POINTS)
-    rows, cols = np.rint(np.linspace(*ends, count)).astype(np.intp).T
+    rows, cols = np.rint(np.linspace(ends[0], ends[1], count)).astype(np.intp).T
     return {
         "length_px": float(np.hypot(*(ends[1] - ends[0]))),
         "depth_m": shown.depth_m[rows, cols].tolist(),

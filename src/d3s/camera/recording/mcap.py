@@ -275,7 +275,8 @@ class McapReader:
             content = self._file.read(length - _HEAD_BYTES)
             if int.from_bytes(content[-4:], "little") not in (0, zlib.crc32(content[:-4])):
                 raise cut_short(f"has a damaged {name}")
-            return Attachment.read(ReadDataStream(io.BytesIO(content))).data
+            found: bytes = Attachment.read(ReadDataStream(io.BytesIO(content))).data
+            return found
 
     def _read(self) -> None:
         """Read the summary; the whole file if it is missing or damaged."""
