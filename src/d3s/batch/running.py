@@ -84,19 +84,10 @@ def run(
     """Call a function for every job, and yield the outcomes as they come.
 
     A job that raises, or that ends its worker three times, has an error and stops no other one.
-    Jobs are taken as there is room. Closing the generator ends all work at once.
-
-    Parameters
-    ----------
-    work
-        Function; for other processes a function of a module, or a `functools.partial` of one.
-    jobs
-        Argument of each call.
-    workers
-        Number of processes, each with one thread, or the address of the scheduler of a Dask
-        cluster; 1 is this process. In a script other numbers need `if __name__ == "__main__"`.
-    read, written
-        Files and folders that all workers of a cluster must see, asked before the first job.
+    Jobs are taken as there is room. Closing the generator ends all work at once. For other
+    processes, `work` is a function of a module, or a `functools.partial` of one, and a script needs
+    `if __name__ == "__main__"`. `read` and `written` are files and folders that all workers of a
+    cluster must see, asked before the first job.
 
     Examples
     --------
@@ -131,25 +122,10 @@ def results(
 ) -> list[Any]:
     """Results of all jobs, in their order: worked out now, or kept from before.
 
-    A kept result is a file named by a digest of its job and of all code: the same work resumes
-    wherever it was stopped, and results of other work or of another version are never taken.
-
-    Parameters
-    ----------
-    work, workers, read, written
-        As for `run`; `workers` left out is one process for each core.
-    jobs
-        Jobs, and results, are values that JSON can hold; tuples come back as lists.
-    folder
-        Where results are kept and found again; nowhere if left out.
-    progress
-        Called with the number of finished jobs, and of all jobs: once when some were found, and
-        after each that is finished.
-
-    Raises
-    ------
-    D3SError
-        When a job fails; results of others are kept.
+    A kept result is a file in `folder`, named by a digest of its job and of all code: the same work
+    resumes wherever it was stopped, and results of other work or of another version are never
+    taken. Jobs and results are values that JSON can hold; tuples come back as lists. `progress` is
+    called with the number of finished jobs, and of all. The error of a job that fails is raised.
     """
     paths = [None if folder is None else kept_path(folder, job) for job in jobs]
     answers = [None if path is None else _kept_text(path) for path in paths]

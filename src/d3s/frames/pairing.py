@@ -65,19 +65,9 @@ def find_frames(
     Names with the word left or right are paired by the rest of the name: `a_left.png` with
     `a_right.png`, `left/7.png` with `right/7.png`. Files of one name in two folders are paired too.
     Other files are pairs if the first half of the list are left views and the second half right
-    ones, of the same names. Two files are always a pair.
-
-    Parameters
-    ----------
-    inputs
-        Files, or a folder, or two.
-    one_file_each
-        Whether every file is a frame of its own: raw, or both views side by side.
-
-    Raises
-    ------
-    InputError
-        When the names do not say what belongs together.
+    ones, of the same names. Two files are always a pair. With `one_file_each` every file is a frame
+    of its own: raw, or both views side by side. An `InputError`: the names do not say what belongs
+    together.
     """
     paths = [Path(os.fsdecode(one)) for one in inputs]
     if not paths:
