@@ -138,7 +138,8 @@ def greet(client: Any, read: Sequence[str] = (), written: Sequence[str] = ()) ->
         for mark in marks:
             stack.callback(mark.unlink, missing_ok=True)
             mark.write_text("seen")
-        seen = [(str(path), Path(path).stat().st_size) for path in (*read, *marks)]
+        paths = [*map(Path, read), *marks]
+        seen = [(str(path), path.stat().st_size) for path in paths]
         told = client.run(describe, seen, list(written), on_error="return")
     found = {one: _trouble(answer) for one, answer in told.items()}
     wrong = [f"worker {one} {words}" for one, words in found.items() if words]

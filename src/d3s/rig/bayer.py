@@ -59,23 +59,13 @@ _ALL = np.array([-1.0, 4.0, 10.0, 4.0, -1.0]) / 16
 # variance: from there on false detail of colours would be more than that of grey. Chosen as SHARE
 # was.
 _ALL_SHARE, _COLOURFUL = 0.7, 0.4
-_PATCH_PX, _BANDS = (
-    8,
-    4,
-)  # colours are compared in patches of this size, in every fourth band of rows
+_PATCH_PX, _BANDS = 8, 4  # colours are compared in such patches, in every fourth band of rows
 _FEWEST_PATCHES = 50
 _OUTLIER = 3.0  # times the median change: outlines of the lit fields are no texture
 
 _FEWEST_CLIPPED = 9  # pixels at the largest value: fewer are no plateau
 # Grey that is lit: above this share of the brightest.
 _LIT = 0.25
-
-
-class ChannelNoise(NamedTuple):
-    """Share of the noise variance of green pixels, and of red and blue ones, in the luminance."""
-
-    green: float
-    red_blue: float
 
 
 def check_order(order: Any) -> Bayer:
@@ -112,10 +102,7 @@ def site_channels(order: str) -> NDArray[np.int64]:
 
 
 def on_sites(values: Any, order: str, shape: tuple[int, int]) -> Image:
-    """Image with one value of three at each pixel.
-
-    `values` are those of red, green and blue pixels; the shape is in rows and columns.
-    """
+    """Image of (rows, columns) with the value of three at each red, green and blue pixel."""
     block = np.asarray(values, dtype=np.float32)[site_channels(order)]
     rows, cols = shape
     return np.tile(block, (-(-rows // 2), -(-cols // 2)))[:rows, :cols]
@@ -156,10 +143,8 @@ def luminance(
     """Luminance at full size of a raw frame of a colour sensor; linear, with the unit of the frame.
 
     Pixels that were clipped get one value above all others, so that they are still known by it.
-    NaN spreads to the pixels around it.
-
-    `gains` are factors on red, green and blue that make grey even. If None, their means over the
-    lit part of this frame are made equal.
+    NaN spreads to the pixels around it. `gains` are factors on red, green and blue that make grey
+    even; if None, their means over the lit part of this frame are made equal.
     """
     import cv2
 
@@ -191,9 +176,7 @@ def luminance(
 def unexplained_colour(even: Image, order: str) -> float:
     """Part of the texture of red and blue that is not that of green: 0 if grey, 1 if unrelated.
 
-    Noise counts as unrelated: it is 1 for frames without texture.
-
-    `even` is a raw frame with its gains.
+    Noise counts as unrelated: it is 1 for frames without texture. `even` has its gains.
     """
     size, half = _PATCH_PX, _PATCH_PX // 2
     rows, cols = (extent // size for extent in even.shape)
@@ -277,8 +260,10 @@ def _clipped(frame: NDArray[Any], limit: float) -> Mask | None:
 
 
 @cache
-def channel_noise() -> ChannelNoise:
+def _channel_noise() -> tuple[float, float]:
     """Noise variance of the luminance that disturbs a fit, for noise of variance 1 in a channel.
+
+    Of green pixels, and of red and blue ones.
 
     The mean of its spectrum over the frequencies of a smoothed gradient, as `joint` compares the
     views by: exp(-2 f²) f_x² / f². Noise of single pixels would be 1, if all pixels were alike. It
@@ -293,10 +278,8 @@ def channel_noise() -> ChannelNoise:
     weight = np.exp(-2 * squared) * x**2 / np.maximum(squared, 1e-9)
     weight /= weight.sum()
     # Half of the pixels are green, and half are red or blue.
-    return ChannelNoise(
-        green=float(0.5 * (weight * (green - smooth) ** 2).sum()),
-        red_blue=float(0.5 * (weight * smooth**2).sum()),
-    )
+    of_green, of_others = (weight * (green - smooth) ** 2).sum(), (weight * smooth**2).sum()
+    return float(0.5 * of_green), float(0.5 * of_others)
 
 
 class LuminanceNoise(NamedTuple):
@@ -309,10 +292,10 @@ class LuminanceNoise(NamedTuple):
 def luminance_noise(gains: tuple[float, float, float]) -> LuminanceNoise:
     """Noise variance of the luminance over that of a green pixel, by the gains of the channels."""
     red, green, blue = gains
-    share = channel_noise()
+    of_green, of_others = _channel_noise()
     return LuminanceNoise(
-        read=share.green + share.red_blue * 0.5 * (red**2 + blue**2) / green**2,
-        shot=share.green + share.red_blue * 0.5 * (red + blue) / green,
+        read=of_green + of_others * 0.5 * (red**2 + blue**2) / green**2,
+        shot=of_green + of_others * 0.5 * (red + blue) / green,
     )
 
 

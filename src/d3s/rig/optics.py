@@ -189,17 +189,8 @@ class Optics(RigPart):
     def depth_range_m(self, disparity_range_px: tuple[float, float]) -> tuple[float, float]:
         """Nearest and farthest depth of the disparities between two, in metres.
 
-        The farthest is `FARTHEST_M` if the smallest disparity is at infinity, or beyond.
-
-        Parameters
-        ----------
-        disparity_range_px
-            Smallest and largest disparity x_left - x_right, in pixels.
-
-        Raises
-        ------
-        InputError
-            If the second is not larger, or all of them are at infinity or beyond.
+        The farthest is `FARTHEST_M` if the smallest disparity is at infinity, or beyond; if all
+        are, there is an `InputError`.
         """
         smallest, largest = disparity_range_px
         if not smallest < largest:

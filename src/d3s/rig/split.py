@@ -68,10 +68,8 @@ class _WarpedView(NamedTuple):
 def checked_frame(raw: Any, name: str = "raw", full_scale: float | None = None) -> ScaledFrame:
     """Validate a raw frame, with its scale; masked pixels become NaN.
 
-    Integers of 8 and 16 bits have the full scale of their type, floats have full scale 1.
-
-    `full_scale` is the largest value of the sensor, such as 4095 for 12 bits in uint16; `name`
-    stands in the text of an error.
+    Integers of 8 and 16 bits have the full scale of their type, unless that of the sensor is given,
+    such as 4095; floats have full scale 1. `name` stands in the text of an error.
     """
     try:
         values = np.asarray(raw)
@@ -132,11 +130,8 @@ def grey_frame(
 ) -> ScaledFrame:
     """Raw frame without colours: as it is, or the luminance of a colour sensor.
 
-    Nothing said, a frame that looks like that of a colour sensor gets a `DepthWarning`, at the line
-    that calls a method of `Rig`.
-
-    `order` is that of the colours, `MONO`, or None if nothing is said; gains are found from the
-    frame if None.
+    `order` is that of the colours, `MONO`, or None if nothing is said: then a frame that looks like
+    that of a colour sensor gets a `DepthWarning`, at the line that calls a method of `Rig`.
     """
     frame = checked_frame(raw, full_scale=full_scale)
     if order is None:
@@ -201,20 +196,9 @@ def resample(
 
     Interpolation is along the rows of the sensor first, then along the columns of the view.
     Columns of the view are not parallel to columns of the sensor: each sensor row is sampled where
-    the column of the view crosses it.
-
-    Parameters
-    ----------
-    lines
-        Image, contiguous and writeable.
-    matrix
-        Column and row in the image (2, 3) of a column, a row and 1 in the view.
-    shape
-        Rows and columns of the view.
-    value_range
-        Smallest and largest value of the whole image: plateaus there are clipped.
-    unit
-        Factor on the values.
+    the column of the view crosses it. `lines` are contiguous and writeable; `matrix` gives column
+    and row in the image (2, 3) of a column, a row and 1 in the view. Plateaus at the ends of
+    `value_range`, that of the whole image, are clipped. `unit` is a factor on the values.
     """
     (a, b, c), (d, e, f) = matrix
     flat, table = lines.reshape(-1), weights().reshape(-1)
@@ -469,8 +453,7 @@ def _warped_sample_rows(
 ) -> None:
     """Sensor rows sampled at the columns of the view; `out` is (view column, sensor row).
 
-    `raw` has rows of `cols` values, one after the other; `origin` is the row and column of the raw
-    frame of its first value.
+    `origin` is the row and column of the raw frame of the first value of `raw`.
     """
     numbers, places = np.arange(0.0, _BLOCK_ROWS), np.empty(_BLOCK_ROWS)
     first_row, first_col = int(origin[0]), origin[1]
@@ -504,12 +487,7 @@ def _warped_sample_columns(
 ) -> None:
     """Columns sampled at the rows of the view, divided by the light of the lens.
 
-    `columns` are the result of `_warped_sample_rows`, `raw` are rows of the sensor (rows, cols).
-    `limits` are the smallest value of the frame, the largest that may be clipped there, the
-    smallest that may be clipped at the largest value, and this; then the two values that stand for
-    clipped ones.
-    `unit` is a factor of the result; `clipped` (rows, 2) marks rows with dark and with bright
-    plateaus.
+    `limits` are those of `clipping_limits`, and the two values that stand for clipped ones.
     """
     rows = columns.shape[1]
     flat = columns.reshape(-1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.rig.rig import Rig
-from d3s.rig.stereo_camera import LONG_BASELINE_M, RawCamera, Stereo, long_baseline
+from d3s.rig.stereo_camera import LONG_BASELINE_M, RawCamera, long_baseline
 from d3s.types import FloatArray
 
 _SAME_PX = 0.01  # rows by which views may differ that count as rectified
@@ -66,10 +66,7 @@ class CameraPair:
 
 
 def rig_of(pair: CameraPair, *, rectified: bool = False) -> Rig:
-    """Rig of two cameras.
-
-    `rectified`: whether the pictures are rectified already, by the projections of the file.
-    """
+    """Rig of two cameras, or of pictures that the projections of the file have rectified."""
     if rectified and pair.projections is None:
         raise InputError(
             "the files have no projection matrices P of rectified views, which rectified pictures "
@@ -224,7 +221,4 @@ def _with_cameras(
         camera.replace(rotation=tuple(map(tuple, turn.tolist())))
         for camera, turn in zip(cameras, turns, strict=True)
     )
-    if rig.stereo is None:
-        raise ValueError("the rig has no principal point.")
-    values = {name: getattr(rig.stereo, name) for name in Stereo.model_fields}
-    return rig.replace(stereo=Stereo(**{**values, "left": left, "right": right}))
+    return rig.replace(stereo=rig.stereo and rig.stereo.replace(left=left, right=right))
