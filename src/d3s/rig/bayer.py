@@ -339,11 +339,10 @@ def looks_coloured(frame: NDArray[Any], *, most_tiles: int = _MOST_TILES) -> boo
         return False
     brightness = tiles.mean(axis=(1, 2))
     tiles -= brightness[:, np.newaxis, np.newaxis]
-    parts = _spectra(tiles)
-    # Lines along rows, along columns and along both.
-    shares = np.stack([part[:, _RING[1], 0].real / brightness for part in parts], axis=1)
-    around = np.stack([_surroundings(part) / brightness for part in parts], axis=1)
-    over = np.clip(shares / np.maximum(around, 1e-12), -_LARGEST, _LARGEST)
+    lines, around = _lines(tiles)
+    shares = lines / brightness[:, np.newaxis]
+    least = 1e-12 * brightness[:, np.newaxis]
+    over = np.clip(lines / np.maximum(around, least), -_LARGEST, _LARGEST)
     significance = over.sum(axis=0) / np.sqrt(np.maximum((over**2).sum(axis=0), len(tiles)))
     large = np.abs(np.median(shares, axis=0)) > _LEAST_SHARE
     seen = (np.abs(significance) > _seen_from(len(tiles))) & large
@@ -400,39 +399,22 @@ def _lit_tiles(frame: NDArray[Any], most: int) -> FloatArray:
     return tiles if is_good.all() else np.asarray(tiles[is_good])
 
 
-def _spectra(tiles: FloatArray) -> list[NDArray[np.complex128]]:
-    """Windowed spectra of tiles around the lines along rows, along columns and along both.
+def _lines(tiles: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lines in the spectrum along rows, along columns and along both, and the RMS around them.
 
-    Each is (tiles, rows, columns), as far as the ring. A line is its own mirror image, as real
-    numbers have it. So columns of one side, and that of the line itself, which comes first, are all
-    there is to know.
+    Both are (tiles, 3). Around is a ring beyond the main lobe of the window.
     """
-    half, last = _TILE_PX // 2, _RING[1]
+    from scipy.fft import fft2
+
+    half, (first, last) = _TILE_PX // 2, _RING
     ramp = np.hanning(_TILE_PX + 1)[:_TILE_PX]
-    turns = -2j * np.pi / _TILE_PX * np.arange(_TILE_PX)
-    waves = ramp / ramp.sum() * np.exp(turns * np.arange(_TILE_PX)[:, np.newaxis])
-    down = {row: waves[row + np.arange(-last, last + 1)] for row in (0, half)}
-    across = {col: _times(tiles, waves[col + np.arange(last + 1)].T) for col in (0, half)}
-    return [down[row] @ across[col] for row, col in ((0, half), (half, 0), (half, half))]
-
-
-def _times(tiles: FloatArray, waves: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Product of every tile with the same matrix.
-
-    Tile by tile: as one product of matrices, the threads of BLAS would wait for each other beside
-    an estimate.
-    """
-    count = waves.shape[1]
-    both = tiles @ np.hstack([waves.real, waves.imag])
-    return np.asarray(both[..., :count] + 1j * both[..., count:])
-
-
-def _surroundings(part: NDArray[np.complex128]) -> FloatArray:
-    """RMS of one part of the spectrum around a place, beyond the main lobe of the window."""
-    first, last = _RING
-    down, across = np.abs(np.arange(-last, last + 1)), np.arange(last + 1)
-    far = np.maximum(down[:, np.newaxis], across) >= first
-    counts = np.where(far, np.where(across == 0, 1, 2), 0)  # with the mirror image
-    power = part.real**2 + part.imag**2
-    # Of a line, which is real, twice the power of one part.
-    return np.asarray(np.sqrt(np.tensordot(power, counts, 2) / counts.sum()))
+    window = np.outer(ramp, ramp) / ramp.sum() ** 2
+    spectra = fft2(tiles.astype(np.float32) * window.astype(np.float32))
+    reach = np.arange(-last, last + 1)
+    far = np.maximum(np.abs(reach)[:, np.newaxis], np.abs(reach)) >= first
+    lines, around = [], []
+    for row, col in ((0, half), (half, 0), (half, half)):
+        ring = spectra[:, (row + reach)[:, np.newaxis], col + reach][:, far]
+        lines.append(spectra[:, row, col].real)
+        around.append(np.sqrt((ring.real**2 + ring.imag**2).mean(axis=1)))
+    return np.stack(lines, axis=1), np.stack(around, axis=1)

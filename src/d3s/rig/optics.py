@@ -1,7 +1,7 @@
 """Optics of the camera, as designed: two lenses and one sensor; and the base of all its records."""
 
 import math
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from numpy.typing import ArrayLike
 from pydantic import Field, ValidationInfo, field_validator
@@ -31,6 +31,11 @@ class RigPart(Record):
     """Record of a camera; wrong values raise `RigError`."""
 
     error: ClassVar[type[RecordError]] = RigError
+
+
+def by_default(value: Any, description: str) -> Any:
+    """Field of a record with a default, which is validated."""
+    return Field(default=value, validate_default=True, description=description)
 
 
 class Optics(RigPart):
