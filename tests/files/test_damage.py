@@ -48,13 +48,3 @@ def test_damage_is_refused_or_leaves_a_whole_image(tmp_path, good, kind):
             assert image.shape == shape
         assert image.dtype == np.float32
         assert np.isfinite(image).all()
-
-
-def test_what_follows_the_end_of_a_picture_is_ignored(tmp_path, kind, good):
-    path = tmp_path / "a"
-    path.write_bytes(good + b"more")
-    if kind.startswith(("png", "jpeg", "tiff", "bmp", "webp")):
-        assert read_image(path).shape == (21, 35)
-    else:  # whose end is known only by their size
-        with pytest.raises(InputError, match="bytes of samples, and its header says"):
-            read_image(path)

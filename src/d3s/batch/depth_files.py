@@ -36,32 +36,12 @@ def estimate_files(
     refused, and the next one begun. Results have the same bytes wherever they are made. With
     several frames, frames.csv in the folder tells the outcome and the figures of each.
 
-    Parameters
-    ----------
-    frames
-        Frames, as `find_inputs` or `d3s.camera.capture.find_frames` finds them.
-    job
-        The rig, the method, and the formats to write.
-    output
-        The folder for the results, made if it is not there.
-    overwrite
-        Whether earlier results may be replaced.
-    skip_done
-        Whether frames whose results are all there are left alone, so that work that was stopped
-        goes on; incomplete results of other frames are replaced.
-    workers
-        Number of processes, each with one thread. 1 is this process, with as many threads as it
-        has; None is one process for each core. Or the address of the scheduler of a Dask cluster.
-    progress
-        Called with (frames done, frames in all).
-    on_refused
-        Called with each frame that is refused, and why, as it happens.
-
-    Raises
-    ------
-    OutputError
-        Before anything is computed, when results are there already or would replace an input; and
-        when a file cannot be written: the results until then stay.
+    Results that are there, unless `overwrite`, and a place that cannot be written are an
+    `OutputError`: what was made until then stays. With `skip_done`, frames whose results are all
+    there are left alone, so that work that was stopped goes on. `workers` is the number of
+    processes, each with one thread: 1 is this process, with as many threads as it has, None one for
+    each core; or the address of the scheduler of a Dask cluster. `progress` is called with (frames
+    done, frames in all), `on_refused` with each frame that is refused, as it happens.
     """
     folder = Path(os.fsdecode(output))
     maker = FrameMaker(job, folder, overwrite or skip_done)
