@@ -1,7 +1,6 @@
 """What people hand to a reader by mistake, and the words they then read."""
 
 import os
-from contextlib import suppress
 
 import cv2
 import numpy as np
@@ -11,7 +10,6 @@ from PIL import Image
 
 from d3s.errors import InputError
 from d3s.files import list_images, read_image, read_npz
-from pngs import png_file
 
 SMALL = np.arange(12, dtype=np.uint16).reshape(3, 4)
 
