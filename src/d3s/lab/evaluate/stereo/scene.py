@@ -208,11 +208,7 @@ class StereoScene:
 
 
 def read_scene(files: SceneFiles, disparities: int | None = None) -> StereoScene:
-    """Read a scene.
-
-    `disparities` is the number of whole disparities to search; that of the calibration file if left
-    out, or `DEFAULT_DISPARITIES` if it has none.
-    """
+    """Read a scene; `disparities` to search are those of its file if left out, or the default."""
     left, right = read_image(files.left), read_image(files.right)
     rig, _ = read_stereo_calibration(files.calibration)
     views = rig.stereo
