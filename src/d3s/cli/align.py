@@ -61,8 +61,7 @@ def align(
             1/distance. With --text; the page has a field for them.
     """
     from d3s.camera.align.filing import CaptureFolder, parsed_distances
-    from d3s.camera.align.session import Session, calibration_of, open_raw
-    from d3s.camera.align.watch import Watch
+    from d3s.camera.align.session import Session, Watch, calibration_of, open_raw
 
     camera = rig_or_paper(rig)
     with value_of("--distances"):
@@ -214,7 +213,7 @@ def _capture(session: "Session", planned: list[float]) -> None:
                 break
             continue
         if captured.filed is None:
-            typer.echo("Not filed. " + " ".join(captured.checked.problems))
+            typer.echo("Not filed. " + " ".join(captured.problems))
             continue
         typer.echo(f"Filed as {captured.filed.name}.")
         planned = [one for one in planned if one != captured.filed.distance_m]

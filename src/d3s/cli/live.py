@@ -2,7 +2,8 @@
 
 import gc
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,10 @@ from d3s.cli.options import Address, Estimate, Grab, Kept, Light
 from d3s.cli.output import NOTHING_USABLE, end, say_step, value_of
 
 if TYPE_CHECKING:
+    from d3s.camera.live.feed import Feed, Show
     from d3s.camera.live.pipeline import Counts
-    from d3s.camera.live.saved import Show
+    from d3s.camera.live.results import Settings
     from d3s.camera.live.server import Page
-    from d3s.camera.live.settings import Settings
     from d3s.camera.recording import Recorder
     from d3s.frames import Source
     from d3s.rig import Rig
@@ -56,7 +57,6 @@ def live(
     """
     from d3s.camera.live import check_server
     from d3s.camera.live.pipeline import Pipeline
-    from d3s.camera.live.shows import LiveShow
     from d3s.frames import open_source
 
     check_server()
@@ -78,13 +78,13 @@ def live(
             pipeline.start_recording()
         stack.enter_context(pipeline)
         title = name_of(frames, source)
-        show = LiveShow(pipeline, title=title, folder=output)
         if foxglove:
             from d3s.camera.live.foxglove import WARNING, serving
 
-            link = stack.enter_context(serving(show))
+            link = stack.enter_context(serving(pipeline, title=title))
             say_step(f"Open {link} in Foxglove. Warning: {WARNING}")
-        _serve_show(stack, show, address, seconds=seconds, quiet=quiet)
+        feed = stack.enter_context(_feed(pipeline, title, output))
+        serve([feed.page()], address, seconds=seconds, quiet=quiet)
     if not quiet:
         typer.echo(_summary(pipeline.counts))
     if not pipeline.counts.computed:
@@ -143,28 +143,25 @@ def view(
     settings = _settings(estimate, kept, camera, quick=quick)
     saved = open_saved(path, camera)
     with ExitStack() as stack:
-        show = SavedShow(saved, title=path.name, settings=settings, folder=output)
-        stack.enter_context(show)
-        _serve_show(stack, show, address, seconds=seconds, quiet=quiet)
+        show = stack.enter_context(SavedShow(saved, settings=settings))
+        feed = stack.enter_context(_feed(show, path.name, output))
+        serve([feed.page()], address, seconds=seconds, quiet=quiet)
 
 
-def _serve_show(
-    stack: ExitStack, show: "Show", address: Address, *, seconds: float | None, quiet: bool
-) -> None:
-    """Serve the page of a show until it ends."""
-    from d3s.camera.live.feed import Feed, live_page
+@contextmanager
+def _feed(show: "Show", title: str, folder: Path) -> "Iterator[Feed]":
+    """Feed of the page of a show, which is closed at the end."""
+    from d3s.camera.live.feed import Feed
 
-    feed = Feed(show)
-    stack.callback(feed.close)
-    serve([live_page(feed)], address, seconds=seconds, quiet=quiet)
+    with closing(Feed(show, title=title, folder=folder)) as feed:
+        yield feed
 
 
 def serve(
     pages: "list[Page]", address: Address, *, seconds: float | None = None, quiet: bool = False
 ) -> None:
     """Serve pages until Ctrl-C, or for some seconds."""
-    from d3s.camera.live.security import warning_of
-    from d3s.camera.live.server import Server
+    from d3s.camera.live.server import Server, warning_of
 
     def ready(link: str) -> None:
         gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
@@ -183,7 +180,7 @@ def serve(
 
 
 def _settings(given: Estimate, kept: Kept, camera: "Rig | None", *, quick: bool) -> "Settings":
-    from d3s.camera.live.settings import FAST, Filter, Settings
+    from d3s.camera.live.results import FAST, Filter, Settings
 
     name, checked = parsed_method(given, camera)
     if quick:
@@ -200,7 +197,7 @@ def _rig_of(source: str, word: str | None) -> "Rig":
         return rig_or_paper(word)
     if Path(source).suffix.lower() == _RECORDING:
         from d3s.camera.recording import Recording
-        from d3s.camera.recording.replay import rig_of
+        from d3s.camera.recording.reader import rig_of
 
         with Recording(source) as recording:
             return rig_of(recording)

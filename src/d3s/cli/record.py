@@ -54,7 +54,7 @@ def record(
     from d3s.camera.capture.live_camera import LiveCamera, misfit
     from d3s.camera.capture.twin import DEFAULT_STEPS
     from d3s.camera.recording import Recorder
-    from d3s.camera.recording.mcap_file import check_installed
+    from d3s.camera.recording.mcap import check_installed
     from d3s.frames import open_source
 
     check_installed()
@@ -160,7 +160,7 @@ def replay(
         output: Recording to write, with the new depth.
     """
     from d3s.camera.recording import Recording
-    from d3s.camera.recording.replay import replay as replay_again
+    from d3s.camera.recording.conversion import replay as replay_again
 
     check_places(output, force=telling.force)
     camera = given_rig(rig)
