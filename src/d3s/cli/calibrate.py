@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from d3s.cli.camera import PAPER, chosen_place, given_rig
-from d3s.cli.options import Light, Place, Telling
+from d3s.cli.options import Light, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
@@ -26,6 +26,7 @@ from d3s.cli.output import (
 
 if TYPE_CHECKING:
     from d3s.batch.calibrations import Calibrations
+    from d3s.batch.running import Workers
     from d3s.calibrate.calibration_report import Report
 
 
@@ -39,7 +40,8 @@ def calibrate(
     fit_ruler: bool | None = None,
     name: str | None = None,
     light: Light,
-    place: Place,
+    workers: int | None = None,
+    scheduler: str | None = None,
     telling: Telling,
 ) -> None:
     """Find everything that a home-made camera needs to know depth.
@@ -67,7 +69,7 @@ def calibrate(
         "bayer": light.bayer,
         "linear": light.linear,
     }
-    if len(captures) == 1 and place.scheduler is None:
+    if len(captures) == 1 and scheduler is None:
         settings["name"] = output.stem if name is None else name
         _calibrate_one(captures[0], output, report, rig, settings, telling)
         return
@@ -75,7 +77,8 @@ def calibrate(
         raise typer.BadParameter(
             "--name and --report are for one camera: of several, folders name the results."
         )
-    _calibrate_many(captures, output, rig, settings, place, telling)
+    where = chosen_place(workers, scheduler)
+    _calibrate_many(captures, output, rig, settings, where, telling)
 
 
 def _calibrate_one(
@@ -176,7 +179,7 @@ def _calibrate_many(
     output: Path,
     rig: str | None,
     settings: dict[str, Any],
-    place: Place,
+    workers: "Workers",
     telling: Telling,
 ) -> None:
     """Calibrate several cameras, and print a line for each."""
@@ -203,7 +206,7 @@ def _calibrate_many(
             folders,
             output,
             settings={"design": design, **settings},
-            workers=chosen_place(place),
+            workers=workers,
             overwrite=telling.force,
             skip_done=not telling.force,
             progress=progress,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from d3s.cli.options import Given, Grab, Light, Place, Telling
+from d3s.cli.options import Given, Grab, Light, Telling
 from d3s.cli.output import check_suffix, say_json, say_step, value_of
 from d3s.cli.values import Pixels, Shape, Unit, has_unit, length_m
 
@@ -53,7 +53,7 @@ def rig_or_paper(word: str | None, *, quiet: bool = False) -> "Rig":
     return given_rig(word, quiet=quiet) or Rig.paper_prototype()
 
 
-class Pinhole(NamedTuple):
+class PairNumbers(NamedTuple):
     """Numbers of a rectified pair.
 
     Options:
@@ -96,7 +96,9 @@ class Pinhole(NamedTuple):
             )
 
 
-def rig_of_files(word: str | None, pinhole: Pinhole, found: "FoundFiles", *, quiet: bool) -> "Rig":
+def rig_of_files(
+    word: str | None, pinhole: PairNumbers, found: "FoundFiles", *, quiet: bool
+) -> "Rig":
     """Camera of files: as it is given, as a recording has it, or of a calibration beside them."""
     if word is not None and pinhole.is_given:
         raise typer.BadParameter(
@@ -171,19 +173,19 @@ def name_of(source: "Source", word: str) -> str:
     return source.name or word if isinstance(source, LiveCamera) else word
 
 
-def chosen_place(place: "Place") -> "Workers":
+def chosen_place(workers: int | None, scheduler: str | None) -> "Workers":
     """Place that --workers or --scheduler names; an impossible one is wrong use."""
     from d3s.batch.running import checked_workers
 
-    if place.scheduler is not None:
-        if place.workers is not None:
+    if scheduler is not None:
+        if workers is not None:
             raise typer.BadParameter(
                 "--workers is for this machine and --scheduler for a cluster: leave one of them."
             )
-        return place.scheduler
+        return scheduler
     with value_of("--workers"):
-        checked_workers(place.workers)
-    return place.workers
+        checked_workers(workers)
+    return workers
 
 
 # d3s rig import -----------------------------------------------------------------------------------

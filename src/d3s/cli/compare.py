@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from d3s.cli.camera import given_rig
-from d3s.cli.options import Place, Telling
+from d3s.cli.camera import chosen_place, given_rig
+from d3s.cli.options import Telling
 from d3s.cli.output import say_files, say_json, show, value_of
 from d3s.cli.sweeps import contenders_of, sweep_run
 
@@ -26,7 +26,8 @@ def compare(
     lens: Literal["perfect", "typical"] = "perfect",
     output: Path = Path("league"),
     seed: int | None = None,
-    place: Place,
+    workers: int | None = None,
+    scheduler: str | None = None,
     quick: bool = False,
     telling: Telling,
 ) -> None:
@@ -57,7 +58,8 @@ def compare(
     camera = given_rig(rig) or default_rig(contenders, program.lens)
     files = league_files(output, program.lens)
     force, quiet = telling.force, telling.quiet
-    with sweep_run(files, program.pairs, place, force=force, quiet=quiet) as run:
+    where = chosen_place(workers, scheduler)
+    with sweep_run(files, program.pairs, where, force=force, quiet=quiet) as run:
         found = compare_methods(contenders, program=program, rig=camera, **run)
         write_league(found, output, overwrite=force)
         save_figure(plot_league(found), files["chart"], overwrite=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.camera import Pinhole, chosen_place, rig_of_files
-from d3s.cli.options import Estimate, Kept, Light, Place, Telling
+from d3s.cli.camera import PairNumbers, chosen_place, rig_of_files
+from d3s.cli.options import Estimate, Light, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
@@ -44,18 +44,20 @@ def depth(
     *,
     output: Path = Path("depth"),
     rig: str | None = None,
-    pinhole: Pinhole,
+    pinhole: PairNumbers,
     save_rig: Path | None = None,
     raw: bool = False,
     side_by_side: bool = False,
     light: Light,
     estimate: Estimate,
-    kept: Kept,
+    min_confidence: float | None = None,
+    max_sigma: Length = None,
     dense: str | None = None,
     formats: str = "npz,png,preview",
     unit: Length = None,
     max_pixels: int = MAX_PIXELS,
-    place: Place,
+    workers: int | None = None,
+    scheduler: str | None = None,
     telling: Telling,
 ) -> None:
     """Find the depth of your pictures, with an error bar for each pixel.
@@ -89,7 +91,7 @@ def depth(
     found = find_inputs(inputs, one_file_each=raw or side_by_side, side_by_side=side_by_side)
     camera = rig_of_files(rig, pinhole, found, quiet=telling.quiet)
     name, options = parsed_method(estimate, camera)
-    _check_limits(kept)
+    _check_limits(min_confidence, max_sigma)
     job = DepthJob(
         rig=camera,
         method=name,
@@ -97,8 +99,8 @@ def depth(
         side_by_side=side_by_side,
         linear=light.linear,
         bayer=light.bayer,
-        min_confidence=kept.min_confidence,
-        max_sigma_m=kept.max_sigma,
+        min_confidence=min_confidence,
+        max_sigma_m=max_sigma,
         dense=None if dense is None else max_sigma_m(dense, "--dense"),
         formats=_formats(formats, unit),
         unit_m=unit,
@@ -107,7 +109,7 @@ def depth(
     if save_rig is not None:
         camera.save(save_rig, overwrite=telling.force)
     count = len(found.frames)
-    where = _place(place, count)
+    where = _place(workers, scheduler, count)
     failures: list[object] = []
     with (
         goes_on(
@@ -137,14 +139,14 @@ def depth(
     end(exit_code(found, batch))
 
 
-def _place(place: Place, frames: int) -> "Workers":
+def _place(workers: int | None, scheduler: str | None, frames: int) -> "Workers":
     """Place of the work: without a word, this process for few frames."""
     from d3s.runtime.parallel import allowed_cores
 
-    if place == Place():
+    if workers is None and scheduler is None:
         # A worker takes some seconds to start, which a few frames do not pay back.
         return max(1, min(allowed_cores(), frames // _FRAMES_A_WORKER))
-    return chosen_place(place)
+    return chosen_place(workers, scheduler)
 
 
 def parsed_method(given: Estimate, camera: "Rig | None" = None) -> "tuple[str, Options]":
@@ -173,14 +175,14 @@ def parsed_method(given: Estimate, camera: "Rig | None" = None) -> "tuple[str, O
         return name, checked.replace(depth_range_m=range_m)
 
 
-def _check_limits(given: Kept) -> None:
+def _check_limits(min_confidence: float | None, max_sigma_m: float | None) -> None:
     """Refuse limits that cannot be, as wrong use."""
     from d3s.estimate.depth_map import check_limits
 
     with value_of("--min-confidence"):
-        check_limits(min_confidence=given.min_confidence)
+        check_limits(min_confidence=min_confidence)
     with value_of("--max-sigma"):
-        check_limits(max_sigma_m=given.max_sigma)
+        check_limits(max_sigma_m=max_sigma_m)
 
 
 def max_sigma_m(text: str, option: str) -> float:

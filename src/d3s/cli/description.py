@@ -46,7 +46,6 @@ _BINS = 12
 # Percentiles at the ends of a histogram; values beyond are counted in its first and last bin.
 _ENDS_PERCENT = (0.5, 99.5)
 _WIDEST = 1e30  # a wider range has no histogram
-_START_BYTES = 8
 _MAX_BYTES = 2_000_000_000
 _ZARR = "zarr.json"  # metadata of a Zarr array or group, version 3
 
@@ -73,7 +72,7 @@ def info(path: str | os.PathLike[str]) -> Info:
     if is_folder:
         return _folder(place)
     with named(path), open_file(path) as file:
-        start = file.read(_START_BYTES)
+        start = file.read(8)
     found = format_of_bytes(start)
     if found is None:
         return _text(place)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from d3s.cli.camera import PAPER, given_rig
-from d3s.cli.options import Fields, Given, Telling
+from d3s.cli.options import FieldOptions, Given, Telling
 from d3s.cli.output import (
     NOTHING_USABLE,
     check_places,
@@ -34,20 +34,22 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _SENSOR_PX = 2160, 3840  # that of the paper, if nothing else is said
-_CAMERA = Fields("d3s.lab.design.candidates.FixedValues", "Camera", leave=("sensors", "lenses"))
-_WISH = Fields(
+_CAMERA = FieldOptions(
+    "d3s.lab.design.candidates.FixedValues", "Camera", leave=("sensors", "lenses")
+)
+_WISH = FieldOptions(
     "d3s.lab.design.candidates.Requirements",
     "Wish",
     leave=("error_m", "error_share", "min_light_um2"),
     names={"reach_m": "depth-range"},
 )
-_LIGHT = Fields(
+_LIGHT = FieldOptions(
     "d3s.lab.design.wall.Lighting",
     "Light",
     leave=("transmission", "bits"),
     names={"illuminance_lx": "lux", "quantum_efficiency": "efficiency"},
 )
-_WALL = Fields(
+_WALL = FieldOptions(
     "d3s.lab.design.wall.Wall", "Texture", leave=("width_m",), names={"slope": "spectrum"}
 )
 

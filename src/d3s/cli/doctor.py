@@ -11,8 +11,6 @@ from d3s.cli.output import NOTHING_USABLE, end, progress_bar, say_json, say_step
 if TYPE_CHECKING:
     from d3s.cli.installation import Health
 
-_WARM_STEPS = 11  # of d3s.cli.installation
-
 
 def doctor(
     *, warm: bool = False, rig: str | None = None, quiet: bool = False, as_json: bool = False
@@ -32,7 +30,7 @@ def doctor(
     if warm:
         words = "Compiling, for some minutes ..."
         started_s = time.monotonic()
-        with progress_bar(_WARM_STEPS, words, quiet=is_silent) as progress:
+        with progress_bar(1, words, quiet=is_silent) as progress:
             kept = warm_up(progress).writable or "nowhere: no folder can be written"
         if not is_silent:
             say_step(f"Compiled or found in {time.monotonic() - started_s:.0f} s. Kept in {kept}.")

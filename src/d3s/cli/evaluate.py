@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from d3s.cli.camera import given_rig, rig_or_paper
-from d3s.cli.options import Fields, Given, Place
+from d3s.cli.camera import chosen_place, given_rig, rig_or_paper
+from d3s.cli.options import FieldOptions, Given
 from d3s.cli.output import goes_on, progress_bar, say_files, show, table, value_of
 from d3s.cli.sweeps import (
     CM,
@@ -29,16 +29,17 @@ from d3s.cli.sweeps import (
 from d3s.cli.values import Numbers, Pair, Range
 
 if TYPE_CHECKING:
+    from d3s.batch.running import Workers
     from d3s.lab.evaluate.rooms import RoomSweep
     from d3s.lab.twin.pair import Pair
     from d3s.rig import Rig
 
 _EVALUATE = "d3s.lab.evaluate"
-_PLANES = Fields(
+_PLANES = FieldOptions(
     f"{_EVALUATE}.sweep.PlaneSweep", "Pairs", leave=("beyond_px",), names={"depths_m": "distances"}
 )
-_SCENES = Fields(f"{_EVALUATE}.sweep.SceneSweep", "Pairs", leave=("nearest_m", "farthest_m"))
-_ROOMS = Fields(f"{_EVALUATE}.rooms.RoomSweep", "Pairs")
+_SCENES = FieldOptions(f"{_EVALUATE}.sweep.SceneSweep", "Pairs", leave=("nearest_m", "farthest_m"))
+_ROOMS = FieldOptions(f"{_EVALUATE}.rooms.RoomSweep", "Pairs")
 _GAINS: tuple[Figure, ...] = (
     ("gain by sigma", "sigma_gain", PERCENT),
     ("gain by confidence", "confidence_gain", PERCENT),
@@ -46,7 +47,7 @@ _GAINS: tuple[Figure, ...] = (
 _BOUND: Figure = ("MAE / bound", "mae_over_bound", NUMBER)
 
 
-class Trials(NamedTuple):
+class SweepOptions(NamedTuple):
     """Methods, camera and files of a sweep, and where it runs."""
 
     method: list[str] | None = None
@@ -59,15 +60,15 @@ class Trials(NamedTuple):
     quiet: bool = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> "Workers":
         """Where it runs."""
-        return Place(self.workers, self.scheduler)
+        return chosen_place(self.workers, self.scheduler)
 
 
 def planes(
     *,
     sweep: Annotated[Given, _PLANES],
-    trials: Trials,
+    trials: SweepOptions,
 ) -> None:
     """Try methods on planes over depth and texture, all on the same images.
 
@@ -123,7 +124,7 @@ def scenes(
     *,
     sweep: Annotated[Given, _SCENES],
     depth_range: Range = None,
-    trials: Trials,
+    trials: SweepOptions,
 ) -> None:
     """Try methods on random scenes with edges and tilts, all on the same images.
 
@@ -183,7 +184,7 @@ def thresholds(
     *,
     confidence: Numbers = "0,0.25,0.5,0.75,0.9",
     sweep: Annotated[Given, _PLANES],
-    trials: Trials,
+    trials: SweepOptions,
 ) -> None:
     """See what a stricter filter buys: error and density on planes over thresholds of confidence.
 
@@ -229,7 +230,7 @@ def rooms(
     sweep: Annotated[Given, _ROOMS],
     keep: Path | None = None,
     pictures: bool = False,
-    trials: Trials,
+    trials: SweepOptions,
 ) -> None:
     """Try methods on path-traced rooms, half of them with plain walls, all on the same images.
 
@@ -269,7 +270,9 @@ def rooms(
         _say_results(ROOMS, output)
 
 
-def _swept(evaluation: Any, given: Given, trials: Trials, settings: Given | None = None) -> Lines:
+def _swept(
+    evaluation: Any, given: Given, trials: SweepOptions, settings: Given | None = None
+) -> Lines:
     """Run an evaluation over a sweep and write its files; the lines of its summary."""
     from d3s.lab.evaluate.evaluation import result_files, run_evaluation, write_results
 
@@ -290,7 +293,7 @@ def _swept(evaluation: Any, given: Given, trials: Trials, settings: Given | None
 
 
 def _patterns(given: Given) -> Given:
-    """Fields of a sweep; report and tuning name sets of textures."""
+    """FieldOptions of a sweep; report and tuning name sets of textures."""
     from d3s.lab.evaluate.sweep import REPORT_PATTERNS, TUNING_PATTERNS
 
     sets = {("report",): REPORT_PATTERNS, ("tuning",): TUNING_PATTERNS}

@@ -2,8 +2,7 @@
 
 import gc
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,11 @@ import typer
 
 from d3s.cli.camera import given_rig, is_twin, name_of, rig_or_paper, source_options
 from d3s.cli.depth import parsed_method
-from d3s.cli.options import Address, Estimate, Grab, Kept, Light
+from d3s.cli.options import Address, Estimate, Grab, Light
 from d3s.cli.output import NOTHING_USABLE, end, say_step, value_of
+from d3s.cli.values import Length
 
 if TYPE_CHECKING:
-    from d3s.camera.live.feed import Feed, Show
     from d3s.camera.live.pipeline import Counts
     from d3s.camera.live.results import Settings
     from d3s.camera.live.server import Page
@@ -37,7 +36,8 @@ def live(
     light: Light,
     grab: Grab,
     estimate: Estimate,
-    kept: Kept,
+    min_confidence: float | None = None,
+    max_sigma: Length = None,
     quick: bool = False,
     seconds: float | None = None,
     quiet: bool = False,
@@ -56,12 +56,14 @@ def live(
             checks neither Host nor Origin: every program and page of this machine can read.
     """
     from d3s.camera.live import check_server
+
+    check_server()
+    from d3s.camera.live.feed import Feed
     from d3s.camera.live.pipeline import Pipeline
     from d3s.frames import open_source
 
-    check_server()
     camera = _rig_of(source, rig)
-    settings = _settings(estimate, kept, camera, quick=quick)
+    settings = _settings(estimate, camera, min_confidence, max_sigma, quick=quick)
     options = source_options(light, grab, side_by_side=side_by_side, keep_raw=True)
     frames = open_source(source, camera, options)
     _check_fit(frames, camera)
@@ -83,7 +85,7 @@ def live(
 
             link = stack.enter_context(serving(pipeline, title=title))
             say_step(f"Open {link} in Foxglove. Warning: {WARNING}")
-        feed = stack.enter_context(_feed(pipeline, title, output))
+        feed = stack.enter_context(closing(Feed(pipeline, title=title, folder=output)))
         serve([feed.page()], address, seconds=seconds, quiet=quiet)
     if not quiet:
         typer.echo(_summary(pipeline.counts))
@@ -119,7 +121,8 @@ def view(
     rig: str | None = None,
     output: Path = Path("live"),
     estimate: Estimate,
-    kept: Kept,
+    min_confidence: float | None = None,
+    max_sigma: Length = None,
     quick: bool = False,
     seconds: float | None = None,
     quiet: bool = False,
@@ -136,25 +139,18 @@ def view(
         output: Folder for snapshots.
     """
     from d3s.camera.live import check_server
-    from d3s.camera.live.saved import SavedShow, open_saved
 
     check_server()
+    from d3s.camera.live.feed import Feed
+    from d3s.camera.live.saved import SavedShow, open_saved
+
     camera = given_rig(rig)
-    settings = _settings(estimate, kept, camera, quick=quick)
+    settings = _settings(estimate, camera, min_confidence, max_sigma, quick=quick)
     saved = open_saved(path, camera)
     with ExitStack() as stack:
         show = stack.enter_context(SavedShow(saved, settings=settings))
-        feed = stack.enter_context(_feed(show, path.name, output))
+        feed = stack.enter_context(closing(Feed(show, title=path.name, folder=output)))
         serve([feed.page()], address, seconds=seconds, quiet=quiet)
-
-
-@contextmanager
-def _feed(show: "Show", title: str, folder: Path) -> "Iterator[Feed]":
-    """Feed of the page of a show, which is closed at the end."""
-    from d3s.camera.live.feed import Feed
-
-    with closing(Feed(show, title=title, folder=folder)) as feed:
-        yield feed
 
 
 def serve(
@@ -179,7 +175,14 @@ def serve(
         gc.unfreeze()
 
 
-def _settings(given: Estimate, kept: Kept, camera: "Rig | None", *, quick: bool) -> "Settings":
+def _settings(
+    given: Estimate,
+    camera: "Rig | None",
+    min_confidence: float | None,
+    max_sigma_m: float | None,
+    *,
+    quick: bool,
+) -> "Settings":
     from d3s.camera.live.results import FAST, Filter, Settings
 
     name, checked = parsed_method(given, camera)
@@ -187,7 +190,7 @@ def _settings(given: Estimate, kept: Kept, camera: "Rig | None", *, quick: bool)
         with value_of("--quick"):
             checked = checked.replace(**FAST)
     with value_of("--min-confidence or --max-sigma"):
-        shown = Filter(min_confidence=kept.min_confidence, max_sigma_m=kept.max_sigma)
+        shown = Filter(min_confidence=min_confidence, max_sigma_m=max_sigma_m)
     return Settings(method=name, options=checked, shown=shown)
 
 

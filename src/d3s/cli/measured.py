@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.camera import rig_or_paper
-from d3s.cli.options import Given, Place, without_none
+from d3s.cli.camera import chosen_place, rig_or_paper
+from d3s.cli.options import Given, without_none
 from d3s.cli.output import progress_bar, say_files, say_json, say_step, show, table, value_of
 from d3s.cli.sweeps import (
     CPU,
@@ -86,7 +86,8 @@ def stereo(
     disparities: int | None = None,
     occluded: bool = False,
     output: Path = RESULTS,
-    place: Place,
+    workers: int | None = None,
+    scheduler: str | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -115,8 +116,8 @@ def stereo(
     with value_of("--light"):
         lights = checked_lights(light or ())
     pairs = len(find_scenes(folder).scenes) * len(lights)
-    files = stereo_files(output)
-    with sweep_run(files, pairs, place, force=force, quiet=quiet) as run:
+    files, where = stereo_files(output), chosen_place(workers, scheduler)
+    with sweep_run(files, pairs, where, force=force, quiet=quiet) as run:
         results = evaluate_stereo(
             folder,
             contenders,
@@ -142,9 +143,9 @@ _OF_STEREO: tuple[Figure, ...] = (
     ("bad-0.5", "bad_05", _FINE),
     ("bad-1", "bad_1", _FINE),
     ("bad-2", "bad_2", _FINE),
-    *((f"bad-1 at {at} %, by confidence", f"at_{at}", _FINE) for at in (50, 70, 80)),
-    *((f"bad-1 at {at} %, by sigma", f"sigma_at_{at}", _FINE) for at in (50, 70, 80)),
-    *((f"within {k} sigma", f"coverage_{k}", PERCENT) for k in (1, 2, 3)),
+    *((f"bad-1 at {at} %, by confidence", f"at_{at}", _FINE) for at in ("50", "70", "80")),
+    *((f"bad-1 at {at} %, by sigma", f"sigma_at_{at}", _FINE) for at in ("50", "70", "80")),
+    *((f"within {k} sigma", f"coverage_{k}", PERCENT) for k in ("1", "2", "3")),
     ("gain by sigma", "sigma_gain", _COARSE),
     ("gain by confidence", "confidence_gain", _COARSE),
     ("filters off: density", "found", PERCENT),

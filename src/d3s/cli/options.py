@@ -2,8 +2,8 @@
 
 A command is a function with plain types. Parameters before the star are arguments, the others are
 options. One that is a named tuple is an option for each of its fields; one that is
-`Annotated[Given, Fields(...)]` for each field of a record, with its name, unit, help and default:
-the command gets those that are given. Lines on options are those of the docstring, below
+`Annotated[Given, FieldOptions(...)]` for each field of a record, with its name, unit, help and
+default: the command gets those that are given. Lines on options are those of the docstring, below
 "Options:", or of the table `SHARED`: a name, the form of its value, and the help.
 """
 
@@ -30,7 +30,7 @@ from typing import (
 import typer
 
 from d3s.cli import values
-from d3s.cli.values import Disparities, Length, Range, Time
+from d3s.cli.values import Disparities, Range, Time
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -122,20 +122,6 @@ class Estimate(NamedTuple):
     disparity_range: Disparities = None
 
 
-class Kept(NamedTuple):
-    """Which depths are kept."""
-
-    min_confidence: float | None = None
-    max_sigma: Length = None
-
-
-class Place(NamedTuple):
-    """Where work is done."""
-
-    workers: int | None = None
-    scheduler: str | None = None
-
-
 class Address(NamedTuple):
     """Where pages are served."""
 
@@ -160,7 +146,7 @@ class Telling(NamedTuple):
 # Options of records -------------------------------------------------------------------------------
 
 Given = dict[str, Any]
-"""Fields of a record that were given, by name."""
+"""FieldOptions of a record that were given, by name."""
 
 # Type of an option of a field, by the end of its name: the first that matches.
 _TYPES: dict[str, Any] = {
@@ -180,7 +166,7 @@ _UNIT = re.compile("_(per_m|m|s|rad|e|lx)$")
 _IN_UNIT = re.compile(", in (radians|seconds|metres)")
 
 
-class Fields(NamedTuple):
+class FieldOptions(NamedTuple):
     """Options of the fields of a record, which is named so that help pages load only their own."""
 
     record: str
@@ -256,7 +242,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     for one in inspect.signature(command).parameters.values():
         kind = hints[one.name]
         record = next(iter(getattr(kind, "__metadata__", ())), None)
-        if isinstance(record, Fields):
+        if isinstance(record, FieldOptions):
             known = record.options()
             parts[one.name] = _given, {name: field for name, (field, _) in known.items()}
             options = {name: (annotation, None) for name, (_, annotation) in known.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from d3s.cli.camera import chosen_place
-from d3s.cli.options import Place, Telling
+from d3s.cli.options import Telling
 from d3s.cli.output import (
     SOME_FAILED,
     check_places,
@@ -87,7 +87,8 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     lens: Literal["perfect", "typical"] = "perfect",
     photos: str | None = None,
-    place: Place,
+    workers: int | None = None,
+    scheduler: str | None = None,
     list_items: bool = False,
     force: bool = False,
     quiet: bool = False,
@@ -114,7 +115,7 @@ def reproduce(
             names_of_item = f"{item.name:16} {item.places[0]:8} {item.reference:26}"
             typer.echo(f"{names_of_item} {item.title} ({item.needs})")
         return
-    where = chosen_place(place)
+    where = chosen_place(workers, scheduler)
     with _watcher(quiet=quiet) as watcher:
         outcomes = make(
             names or (),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from d3s.cli.camera import chosen_place, rig_or_paper
-from d3s.cli.options import Fields, Given, Place, without_none
+from d3s.cli.options import FieldOptions, Given, without_none
 from d3s.cli.output import progress_bar
 from d3s.cli.values import Range, distances_m
 
@@ -22,28 +22,28 @@ _TWIN = "d3s.lab.twin"
 _SCENE = "Scene"
 _ALLOWED_WITH_RECIPE = {"recipe", "output", "force", "quiet", "workers", "scheduler"}
 
-_PLANE = Fields(f"{_TWIN}.scenes.BentPlane", _SCENE, leave=("texture",))
-_RANDOM = Fields(
+_PLANE = FieldOptions(f"{_TWIN}.scenes.BentPlane", _SCENE, leave=("texture",))
+_RANDOM = FieldOptions(
     f"{_TWIN}.random_scene.RandomScene",
     _SCENE,
     leave=("seed", "nearest_m", "farthest_m", "photos", "patterns"),
 )
-_TEXTURE = Fields(
+_TEXTURE = FieldOptions(
     f"{_TWIN}.textures.Texture",
     "Texture",
     leave=("pattern", "angle_rad"),
     names={"seed": "texture-seed", "scale": "texture-scale"},
 )
-_PHOTO = Fields(
+_PHOTO = FieldOptions(
     f"{_TWIN}.textures.Photo",
     "Texture",
     leave=("image", "number", "angle_rad", "contrast", "grey", "shading"),
     names={"width_m": "texture-width"},
 )
-_SENSOR = Fields(
+_SENSOR = FieldOptions(
     f"{_TWIN}.sensor.Sensor", "Sensor", leave=("gain", "offset", "pattern_seed", "saturates")
 )
-_RECIPE = Fields(
+_RECIPE = FieldOptions(
     f"{_TWIN}.recipe.Recipe",
     "Series and files",
     leave=(
@@ -78,7 +78,8 @@ def simulate(
     offset_right: float | None = None,
     made: Annotated[Given, _RECIPE],
     recipe: Path | None = None,
-    place: Place,
+    workers: int | None = None,
+    scheduler: str | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -136,8 +137,8 @@ def simulate(
         to_render = Recipe(**made, rig=camera)
     count = to_render.frame_count
     with progress_bar(count, f"Making {count} frames.", quiet=quiet or count == 1) as progress:
-        is_short = place == Place() and count < _FEWEST_TO_SHARE
-        where = 1 if is_short else chosen_place(place)
+        is_short = workers is None and scheduler is None and count < _FEWEST_TO_SHARE
+        where = 1 if is_short else chosen_place(workers, scheduler)
         written = render_folder(
             to_render, output, overwrite=force, workers=where, progress=progress
         )
@@ -168,7 +169,7 @@ def _check_combination(made: Given, sensor: Given) -> None:
         raise typer.BadParameter("--wavelength is for --psf diffraction: no other depends on it.")
 
 
-# Fields of options that are called otherwise.
+# FieldOptions of options that are called otherwise.
 _FLAGS = {"nearest_m": "--depth-range", "distance_sigma_m": "--distance-error"}
 _PLANES = "plane", "tilted", "bent"
 
@@ -235,7 +236,7 @@ def _surface(name: str | None, pattern: Given, photo: Given) -> Any:
 def _camera_fields(
     shape: tuple[int, int] | None, lens: str, seed: int | None, *, raw: bool
 ) -> Given:
-    """Fields of a recipe on the size of its pictures, and on lenses that are not perfect."""
+    """FieldOptions of a recipe on the size of its pictures, and on lenses that are not perfect."""
     from d3s.camera.capture.twin import scaled_layout
     from d3s.lab.twin.lens_errors import LensFile
     from d3s.lab.twin.typical_lenses import typical_lenses

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from d3s.cli.camera import chosen_place
-from d3s.cli.options import Place
 from d3s.cli.output import goes_on, progress_bar, table, value_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from d3s.batch.running import Workers
     from d3s.lab.evaluate.contender import Contender
     from d3s.lab.evaluate.evaluation import Run
 
@@ -45,7 +44,7 @@ def contenders_of(
 
 @contextmanager
 def sweep_run(
-    files: Mapping[str, Path], pairs: int, place: Place, *, force: bool, quiet: bool
+    files: Mapping[str, Path], pairs: int, where: "Workers", *, force: bool, quiet: bool
 ) -> "Iterator[Run]":
     """Context in which a sweep over `pairs` is run and its files are written.
 
@@ -55,7 +54,6 @@ def sweep_run(
     """
     from d3s.lab.evaluate.evaluation import check_absent
 
-    where = chosen_place(place)
     if not force:
         check_absent(*files.values())
     first = next(iter(files.values()))

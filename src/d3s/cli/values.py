@@ -2,14 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 # Divide by whole numbers, which rounds once: 300 / 1000 is 0.3, and 300 * 0.001 is not.
-_PER_METRE = {"m": 1, "cm": 100, "mm": 10**3, "um": 10**6, "µm": 10**6, "nm": 10**9}
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "µs": 10**6}
+_PREFIXES = {"": 1, "c": 100, "m": 1000, "u": 1_000_000, "µ": 1_000_000, "n": 1_000_000_000}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([a-zµ]*)\s*", re.ASCII)
 _SHAPE = re.compile(r"\s*(\d{1,9})\s*[x×]\s*(\d{1,9})\s*", re.ASCII)
 _FARTHEST_M = 100.0  # beyond what most cameras can measure
@@ -20,19 +18,20 @@ _TIMES = "Write seconds, or a number with its unit: 0.01, 10ms, 500us"
 
 def length_m(text: str) -> float:
     """Length in metres, from 1.0, 0.3m, 300mm, "12.1 mm" or 25cm."""
-    return _quantity(text, {"": 1, **_PER_METRE}, f"length. {_LENGTHS}")
+    return _quantity(text, "m", f"length. {_LENGTHS}")
 
 
 def time_s(text: str) -> float:
     """Time in seconds, from 0.01, 10ms or 500us."""
-    return _quantity(text, {"": 1, **_PER_SECOND}, f"time. {_TIMES}")
+    return _quantity(text, "s", f"time. {_TIMES}")
 
 
-def _quantity(text: str, units: Mapping[str, int], what: str) -> float:
+def _quantity(text: str, unit: str, what: str) -> float:
     found = _NUMBER.fullmatch(text)
-    if found is None or found[2] not in units:
+    per_unit = {"": 1, **{prefix + unit: number for prefix, number in _PREFIXES.items()}}
+    if found is None or found[2] not in per_unit:
         raise typer.BadParameter(f"{text!r} is not a {what}.")
-    value = float(found[1]) / units[found[2]]
+    value = float(found[1]) / per_unit[found[2]]
     if not math.isfinite(value):
         raise typer.BadParameter(f"{text!r} is too large for a {what}.")
     return value
@@ -41,7 +40,7 @@ def _quantity(text: str, units: Mapping[str, int], what: str) -> float:
 def has_unit(text: str) -> bool:
     """Whether a length, such as 193mm, names its unit."""
     found = _NUMBER.fullmatch(text)
-    return found is not None and found[2] in _PER_METRE
+    return found is not None and bool(found[2])
 
 
 def unit_m(text: str) -> float:
