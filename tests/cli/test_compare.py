@@ -107,14 +107,3 @@ def test_typical_lenses_have_a_rig_of_their_own():
     refused = run("--lens", "typical", "--rig", "mine.toml")
     assert refused.exit_code == 2
     assert "has a rig of its own" in " ".join(refused.output.replace("│", " ").split())
-
-
-def test_typical_lenses_are_named_in_files(monkeypatch):
-    tiny = Program(
-        planes=TINY.planes.replace(lens="typical", depths_m=(0.6,)),
-        scenes=TINY.scenes.replace(lens="typical"),
-    )
-    monkeypatch.setattr(Program, "typical", classmethod(lambda cls, quick: tiny))
-    done = run("--lens", "typical", "-m", "bm", "--workers", "1")
-    assert done.exit_code == 0, done.output
-    assert Path("league/league_typical.png").stat().st_size > 1000

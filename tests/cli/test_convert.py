@@ -65,17 +65,6 @@ def test_unit_of_the_png(tmp_path, result):
     np.testing.assert_allclose(read_depth(tmp_path / "b.pfm").depth_m, DEPTH, atol=5.1e-5)
 
 
-def test_depths_beyond_65_m_get_a_coarser_unit_that_is_told(tmp_path):
-    np.save(tmp_path / "far.npy", np.float32([[1.0, 70.0]]))
-    done = run(tmp_path / "far.npy", tmp_path / "a.png")
-    assert done.exit_code == 0, done.output
-    assert "finer than 2 mm" in done.stdout
-    assert read_depth(tmp_path / "a.png").depth_m.tolist() == [[1.0, 70.0]]
-    done = run(tmp_path / "far.npy", tmp_path / "b.png", "--unit", "1mm")
-    assert done.exit_code == 3
-    assert "--unit 2mm" in done.stderr
-
-
 def test_png_of_others_with_unit_and_rig(tmp_path):
     path, out = tmp_path / "a.png", tmp_path / "a.ply"
     cv2.imwrite(str(path), np.full((3, 3), 1500, np.uint16))
@@ -182,11 +171,3 @@ def test_what_is_read_is_not_replaced(tmp_path):
     assert done.exit_code == 3
     assert "a.png is the file that is read. Name another" in done.stderr
     assert path.read_bytes() == before
-
-
-def test_two_files_of_one_name_do_not_become_one(tmp_path, result):
-    write_depth(tmp_path / "scene.tiff", DepthImage(depth_m=DEPTH + 1))
-    done = run(result, tmp_path / "scene.tiff", "--to", "pfm", "-o", tmp_path / "out", "--force")
-    assert done.exit_code == 4
-    assert "scene.tiff would become" in done.stderr
-    np.testing.assert_array_equal(read_depth(tmp_path / "out/scene.pfm").depth_m, DEPTH)

@@ -61,15 +61,6 @@ def test_wrong_length_is_a_wrong_use(path):
     assert "much" in result.output
 
 
-def test_frames_are_fused_into_one_result(found, tmp_path):
-    for number in range(3):
-        found.save(tmp_path / f"{number}.npz")
-    result = run(*sorted(tmp_path.glob("*.npz")), "--fuse", "--json")
-    assert result.exit_code == 0, result.output
-    (row,) = json.loads(result.stdout)
-    assert row["file"].endswith("2_dense.npz")
-
-
 def test_marigold_without_weights_says_what_to_do(path, tmp_path):
     result = run(path, "--marigold", tmp_path)
     assert result.exit_code == 3

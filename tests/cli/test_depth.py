@@ -12,7 +12,7 @@ from calibrations import calibration
 from d3s import DepthMap, Rig
 from d3s.batch.frame_maker import FrameMaker
 from d3s.cli import app
-from d3s.files import read_image, write_image
+from d3s.files import write_image
 from pairs import DEPTH_M, PINHOLE, views, write_views
 
 QUICK = (*PINHOLE, "--method", "bm", "--format", "npz")
@@ -89,36 +89,6 @@ def test_json_tells_the_same_to_a_script_and_quiet_nothing(pair, out):
     result = run(*pair, *QUICK, "--output", out, "--quiet", "--force", *limit)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     assert 0 < DepthMap.load(out / "depth.npz").density < one["density"]
-
-
-def test_what_the_method_is_told_reaches_it(pair, out):
-    told = ("--depth-range", "1m:400cm", "--option", "speckle_window_px=15")
-    assert run(*pair, *QUICK, "--output", out, *told).exit_code == 0
-    options = DepthMap.load(out / "depth.npz").options
-    assert options.depth_range_m == (1.0, 4.0)
-    assert options.speckle_window_px == 15
-
-
-def test_a_raw_frame_of_a_calibrated_rig(tmp_path, out):
-    rig = Rig.from_pinhole(focal_length_px=500.0, baseline_m=0.1)
-    calibrated = rig.replace(
-        calibration=calibration(
-            anchor_left_px=(340.0, 60.0),
-            anchor_right_px=(100.0, 60.0),
-            crop_rows_px=81,
-            crop_cols_px=161,
-        )
-    )
-    calibrated.save(tmp_path / "rig.toml")
-    frame = np.zeros((120, 440), np.float32)
-    left, right = views(shape=(100, 180))
-    frame[10:110, 250:430], frame[10:110, 10:190] = left, right
-    write_image(tmp_path / "raw.png", frame)
-    result = run(tmp_path / "raw.png", "--rig", tmp_path / "rig.toml", "-m", "bm", "-o", out)
-    assert result.exit_code == 0, result.stderr
-    assert np.nanmedian(DepthMap.load(out / "raw_depth.npz").depth_m) == pytest.approx(
-        DEPTH_M, abs=0.1
-    )
 
 
 def test_some_bad_inputs_are_listed_and_the_rest_done(tmp_path, out):
@@ -264,28 +234,6 @@ def folder_of_pairs(tmp_path, count):
     return folder
 
 
-def test_frames_are_shared_among_workers(tmp_path, out):
-    folder = folder_of_pairs(tmp_path, 3)
-    result = run(folder, *QUICK, "--output", out, "--workers", "2")
-    assert result.exit_code == 0, result.output
-    assert f"Figures of all frames: {out}/frames.csv" in result.stdout.replace("\n", "")
-    one = run(folder, *QUICK, "--output", tmp_path / "one", "--workers", "1", "--json")
-    told = json.loads(one.stdout)
-    assert told["table"] == str(tmp_path / "one/frames.csv")
-    for i in range(3):
-        name = f"{i}_depth.npz"
-        assert (out / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
-
-
-def test_a_drawn_picture_is_made_when_asked_for(pair, out):
-    result = run(*pair, *PINHOLE, "-m", "bm", "--format", "preview,figure", "--output", out)
-    assert result.exit_code == 0, result.output
-    plain, drawn = (read_image(out / f"{name}.png") for name in ("preview", "figure"))
-    rows, cols = views()[0].shape
-    assert plain.shape == (rows + 18, cols)  # with its scale below
-    assert drawn.shape[1] > 500
-
-
 def test_ctrl_c_says_how_to_go_on(tmp_path, out, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -294,21 +242,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, out, monkeypatch):
     result = run(folder_of_pairs(tmp_path, 2), *QUICK, "--output", out, "--workers", "1")
     assert result.exit_code == 130
     assert "The same command without --force goes on" in result.stderr
-
-
-def test_an_unexpected_error_of_one_frame_stops_no_other(tmp_path, out, monkeypatch):
-    real = FrameMaker.make
-
-    def broken(self, given, read):
-        if given.frame.name == "1":
-            raise ZeroDivisionError("of everything")
-        return real(self, given, read)
-
-    monkeypatch.setattr(FrameMaker, "make", broken)
-    result = run(folder_of_pairs(tmp_path, 3), *QUICK, "--output", out, "--workers", "1")
-    assert result.exit_code == 4
-    assert "an error that d3s did not expect: ZeroDivisionError: of everything" in result.stderr
-    assert "in broken" in (out / "frames.csv").read_text()
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path):

@@ -6,14 +6,13 @@ import re
 import cv2
 import numpy as np
 import pytest
-import tifffile
 
 import d3s
 from calibrations import calibration
 from d3s.batch.zarr_store import DepthStore
 from d3s.cli.description import info
 from d3s.errors import D3SError, InputError
-from d3s.files import DepthImage, write_depth, write_npz
+from d3s.files import DepthImage, write_depth
 
 SHAPE = (20, 30)
 DEPTH = np.linspace(0.5, 2, 600, dtype=np.float32).reshape(SHAPE)
@@ -48,20 +47,6 @@ def test_image_of_a_sensor(tmp_path):
     assert len(found.histogram["edges"]) == len(found.histogram["counts"]) + 1
 
 
-def test_colour_of_any_format_and_floats(tmp_path):
-    colour = np.zeros((4, 5, 3), np.uint8)
-    colour[..., 0] = 200
-    for suffix in (".jpg", ".ppm", ".png", ".tiff"):
-        cv2.imwrite(str(tmp_path / f"a{suffix}"), colour)
-        assert said(tmp_path / f"a{suffix}").facts["channels"] == 3
-    tifffile.imwrite(tmp_path / "b.tiff", DEPTH)  # with a note of its own, which is JSON too
-    for path in (tmp_path / "b.tiff", tmp_path / "b.npy"):
-        np.save(tmp_path / "b.npy", DEPTH)
-        found = said(path)
-        assert found.kind == "image of floats"
-        assert found.facts["values"]["known"] == pytest.approx(0.9)
-
-
 @pytest.mark.parametrize("suffix", [".png", ".tiff", ".pfm", ".npy", ".exr"])
 def test_depth(tmp_path, suffix):
     write_depth(tmp_path / f"a{suffix}", depth_image(), unit_m=0.0001)
@@ -74,16 +59,6 @@ def test_depth(tmp_path, suffix):
     assert found.facts.get("camera") == (None if suffix in (".pfm", ".npy") else "mine")
     assert found.histogram["of"] == "depth_m"
     assert sum(found.histogram["counts"]) == 540
-
-
-def test_points(tmp_path):
-    write_depth(tmp_path / "a.ply", depth_image(confidence=np.ones(SHAPE, np.float32)))
-    found = said(tmp_path / "a.ply")
-    assert found.kind == "points"
-    assert found.facts["points"] == 540
-    assert found.facts["confidence"]["least"] == 1
-    write_depth(tmp_path / "a.csv", depth_image())
-    assert said(tmp_path / "a.csv").facts == {"columns": ["x_m", "y_m", "z_m"], "rows": 540}
 
 
 def test_depth_map(tmp_path):
@@ -112,24 +87,6 @@ def test_depth_map(tmp_path):
     assert facts["sigma_m"]["percentiles"]["50"] == pytest.approx(0.01)
     assert facts["rig"]["baseline_m"] == 3.84e-3
     assert facts["has_intensity"] is False
-
-
-def test_arrays(tmp_path):
-    write_npz(
-        tmp_path / "a.npz",
-        depth_m=DEPTH,
-        occluded=np.zeros(SHAPE, bool),
-        scale=np.array(1.5),
-        words=np.array("a"),
-        nothing=np.zeros((0, 3)),
-        holes=np.full(3, np.nan),
-        huge=np.array([-1e308, 1e308]),
-    )
-    found = said(tmp_path / "a.npz")
-    assert found.kind == "arrays"
-    assert found.facts["arrays"]["scale"]["value"] == 1.5
-    assert found.facts["arrays"]["nothing"] == {"shape": [0, 3], "type": "float64", "known": 0.0}
-    assert found.histogram["of"] == "depth_m"
 
 
 def test_rigs(tmp_path):

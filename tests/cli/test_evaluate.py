@@ -121,20 +121,6 @@ def test_thresholds_as_a_table_and_as_a_file():
     assert "evaluation/thresholds.csv exists" in again.stderr
 
 
-def test_quality_of_a_simulated_plane():
-    small = ("--shape", "100x220", "--frames", "3", "-m", "bm", "-m", "sgbm")
-    result = done("quality", "--distance", "60cm", *small)
-    for words in ("A plane, 3 frames", "Z-accuracy", "sub-pixel RMS", "temporal noise", "sgbm"):
-        assert words in result.stdout
-    told = json.loads(done("quality", "--distance", "60cm", *small, "--json").stdout)
-    assert (told["distance_m"], told["region"]) == (0.6, 0.8)
-    bm = told["methods"]["bm"]
-    assert bm["plane"]["fill_rate"] > 0.6
-    assert abs(bm["plane"]["z_accuracy"]) < 0.01
-    assert 0 < bm["plane"]["plane_fit_rms"] < 0.01
-    assert 0 < bm["temporal"]["temporal_noise_m"] < 0.01
-
-
 def test_quality_of_depth_maps_of_a_camera():
     import d3s
 

@@ -12,13 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import d3s
-from d3s.cli import app, main
+from d3s.cli import _COMMANDS, app, main
 from d3s.files import write_image
-
-COMMANDS = (
-    *("demo", "depth", "info", "convert", "calibrate"),
-    *("simulate", "evaluate", "compare", "reproduce", "doctor"),
-)
 
 
 def test_python_m_d3s():
@@ -30,17 +25,10 @@ def test_python_m_d3s():
 
 def test_help_has_every_command_and_every_exit_code():
     shown = CliRunner().invoke(app, ["--help"]).stdout
-    for command in COMMANDS:
+    for command in _COMMANDS:
         assert command in shown
     for code in ("0 done", "1 nothing usable", "2 wrong use", "3 bad input", "4 some of several"):
         assert code in " ".join(shown.split())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(command):
-    result = CliRunner().invoke(app, [command, "--help"])
-    assert result.exit_code == 0
-    assert "Usage" in result.stdout
 
 
 def test_wrong_use():
@@ -65,6 +53,32 @@ def test_empty_arguments_are_named(arguments, name):
     assert result.exit_code == 2
     text = " ".join(result.stderr.replace("│", " ").split())
     assert f"{name}: it is empty. Is it a variable of the shell that has no value?" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "now"),
+    [
+        ("depth a.png b.png --focal-length-px 500", "Did you mean --focal-length 6050px?"),
+        ("design --reach 0.3:2", "Did you mean --depth-range NEAREST:FARTHEST?"),
+        ("simulate --sequence 1:2:3", "Did you mean --distances?"),
+        ("calibrate captures --design d.toml", "Did you mean --rig FILE?"),
+        ("depth a.png --quite", "--quiet"),
+        ("depth a.png b.png --focal-length 12mm", "'12mm' is not in pixels"),
+        ("record twin --exposure 5kg", "'5kg' is not a time"),
+    ],
+)
+def test_options_that_are_called_otherwise(arguments, now):
+    result = CliRunner().invoke(app, arguments.split())
+    assert result.exit_code == 2
+    assert now in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_every_option_has_its_help():
+    for name, place in _COMMANDS.items():
+        for words in ([name, one] for one in place if one) if isinstance(place, dict) else [[name]]:
+            result = CliRunner().invoke(app, [*words, "--help"])
+            assert result.exit_code == 0, words
+            assert "Usage" in result.stdout
 
 
 def started(*arguments: str, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.Popen:

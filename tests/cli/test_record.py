@@ -126,24 +126,6 @@ def test_recover(tmp_path, recording):
     assert run("recover", tmp_path / "cut.mcap").exit_code == 3
 
 
-def test_depth_of_a_recording(tmp_path, recording):
-    by_blocks = ("-o", tmp_path / "out", "--format", "npz", "-m", "bm")
-    done = run("depth", recording, *by_blocks)
-    assert done.exit_code == 0, done.output
-    found = d3s.DepthMap.load(tmp_path / "out" / "000001_depth.npz")
-    with Recording(recording) as frames:
-        expected = d3s.estimate(*frames.frame(1).views, RIG, method="bm")
-    np.testing.assert_array_equal(found.depth_m, expected.depth_m)
-    (tmp_path / "out" / "000000_depth.npz").unlink()
-    again = run(
-        "depth",
-        recording,
-        *by_blocks,
-    )
-    assert "Skipped, since results are there: 1 frame." in again.stdout
-    assert (tmp_path / "out" / "000000_depth.npz").exists()
-
-
 def test_convert_to_a_folder_and_a_bag_and_back(tmp_path, recording):
     steps = [
         (recording, tmp_path / "folder"),

@@ -108,27 +108,6 @@ def _check_disparities(out, found):
     assert np.abs(steps / 256 - disparity)[found.valid].max() <= 1 / 512
 
 
-def test_raw_pictures_are_rectified(pictures, tmp_path):
-    rig = tmp_path / "rig.toml"
-    assert run("rig", "import", *made.write_oak(RADTAN, tmp_path), "-o", rig).exit_code == 0
-    result = run("depth", *pictures, "--rig", rig, "-o", tmp_path / "out", "--format", "npz")
-    assert result.exit_code == 0, result.output
-    found = DepthMap.load(tmp_path / "out" / "depth.npz")
-    assert found.density > 0.5
-    assert np.nanmedian(found.depth_m) == pytest.approx(made.WALL_M, rel=0.02)
-
-
-def test_pictures_of_another_size_are_refused(pictures, tmp_path):
-    small = tmp_path / "small_left.png", tmp_path / "small_right.png"
-    for path, picture in zip(small, pictures, strict=True):
-        image = cv2.imread(str(picture), cv2.IMREAD_UNCHANGED)
-        cv2.imwrite(str(path), image[::2, ::2])
-    (rig,) = made.write_kalibr(RADTAN, tmp_path)
-    result = run("depth", *small, "--rig", rig, "-o", tmp_path / "out")
-    assert result.exit_code == 3
-    assert "has 120 x 160 px (rows x columns), and the rig is of pictures of 240" in words(result)
-
-
 def test_ranges_of_depth_and_disparity(scene, tmp_path):
     def range_of(out, *more):
         result = run("depth", scene, "-m", "bm", "-o", tmp_path / out, "--format", "npz", *more)

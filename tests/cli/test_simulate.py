@@ -5,14 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from d3s.cli import app
-from d3s.cli.values import length_m
 from d3s.files import read_image, read_npz, write_image
 from d3s.lab.twin.recipe import Recipe
-from d3s.lab.twin.sequence import PROTOCOLS
 from d3s.rig import Rig
 
 SMALL = ("--shape", "64x96")
@@ -99,16 +96,6 @@ def test_lenses_are_typical_or_from_a_file():
     assert "lens" not in Path("out/recipe.toml").read_text()
 
 
-def test_a_tilted_plane_in_degrees():
-    done("--scene", "tilted", *PLANE, "--tilt-x", "30", "--tilt-y", "-10")
-    scene = recipe().scene
-    assert scene.tilt_x_rad == pytest.approx(np.pi / 6)
-    assert scene.tilt_y_rad == pytest.approx(-np.pi / 18)
-    depth = read_npz("out/truth.npz")["depth_m"]
-    assert depth[32, -1] > depth[32, 0]
-    done("--scene", "tilted", *PLANE, "--tilt-x", "0", output="level")  # a tilt of zero is a tilt
-
-
 def test_a_bent_board_with_distances_that_are_a_little_wrong():
     options = "--scene bent --bend-x 0.1 --bend-y -0.2 --tilt-x 1 --distances 0.5:0.6:2"
     done("--shape", "64x96", *options.split(), "--distance-error", "1mm", "--seed", "5")
@@ -165,17 +152,6 @@ def test_a_sequence_and_how_it_goes_on():
     done(*options)
     assert contents("out") == before
     assert "Nothing to do: all files are in out already." in done(*options).stdout
-
-
-def test_the_protocols_of_the_paper(monkeypatch):
-    kept = []
-    monkeypatch.setattr(
-        "d3s.lab.twin.folder.render_folder", lambda made, *_, **__: kept.append(made)
-    )
-    for name in ("calibration", "evaluation"):
-        run("--distances", name, "--raw")
-        assert kept[-1].kind == "raw"
-        assert kept[-1].distances_m == PROTOCOLS[name]
 
 
 def test_a_raw_frame_of_a_colour_sensor():
@@ -278,19 +254,3 @@ def test_recipes_that_cannot_be_read():
     assert result.exit_code == 3
     assert "bad.toml: scene.depth_m=-0.9 must be above 0" in result.stderr
     assert not Path("other").exists()
-
-
-def test_a_recipe_runs_from_anywhere(tmp_path, monkeypatch):
-    write_image("a.png", np.random.default_rng(0).random((32, 48)))
-    done(*PLANE, "--texture", "a.png")
-    Path("elsewhere").mkdir()
-    monkeypatch.chdir("elsewhere")
-    done("--recipe", "../out/recipe.toml", output="again")
-    assert contents("again") == contents("../out")
-
-
-@pytest.mark.parametrize("text", ["", "m", "1ft", "1 m m", "0x10", "nan", "inf", "1,5", "1_0", "١"])
-def test_what_is_no_length(text):
-    with pytest.raises(typer.BadParameter, match="300mm") as caught:
-        length_m(text)
-    assert repr(text) in str(caught.value)

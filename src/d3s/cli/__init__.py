@@ -51,7 +51,7 @@ _COMMANDS: dict[str, Any] = {
     "replay": "record",
     "recover": "record",
     "align": "align",
-    "densify": "densify",
+    "densify": "depth",
     "calibrate": "calibrate",
     "rig": {
         "": "Rig files of stereo cameras, from calibrations of other programs.",
