@@ -35,13 +35,13 @@ from d3s.lab.twin.masks import draw_mask
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.patterns import PATTERNS
 from d3s.lab.twin.raw import RawFrame
-from d3s.lab.view.scene import plot_scenes
 from d3s.lab.view.truth import (
     FILLED_COLOUR,
     MEASURED_COLOUR,
     OPEN_COLOUR,
     plot_dense,
     plot_depth_map,
+    plot_scenes,
 )
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -187,8 +187,7 @@ def _write(told: "DesignReport", options: dict[str, Any], *, force: bool, quiet:
     from d3s.cli.design_tables import remarks
     from d3s.estimate.plot.save import save_figure
     from d3s.lab.design.report import save_design
-    from d3s.lab.view.design import plot_design
-    from d3s.lab.view.design_page import write_design
+    from d3s.lab.view.design import plot_design, write_design
 
     output, chart, report = (options[one] for one in ("output", "chart", "report"))
     if output is not None:
