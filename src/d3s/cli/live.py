@@ -29,10 +29,10 @@ from d3s.cli.options import (
 from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 
 if TYPE_CHECKING:
+    from d3s.camera.live.feed import Feed
     from d3s.camera.live.pipeline import Counts
-    from d3s.camera.live.saved import Show
+    from d3s.camera.live.results import Settings
     from d3s.camera.live.server import Page
-    from d3s.camera.live.settings import Settings
     from d3s.camera.recording import Recorder
     from d3s.frames import Source
     from d3s.rig import Rig
@@ -151,11 +151,12 @@ def live(
     depth was computed, such as with a rig that does not fit the camera.
     """
     from d3s.camera.live import check_server
-    from d3s.camera.live.pipeline import Pipeline
-    from d3s.camera.live.shows import LiveShow
-    from d3s.frames import SourceOptions, open_source
 
     check_server()
+    from d3s.camera.live.feed import Feed
+    from d3s.camera.live.pipeline import Pipeline
+    from d3s.frames import SourceOptions, open_source
+
     camera = _rig_of(source, rig)
     settings = _settings(estimating)
     options = SourceOptions(
@@ -182,13 +183,12 @@ def live(
             pipeline.start_recording()
         stack.enter_context(pipeline)
         title = name_of(frames, source)
-        show = LiveShow(pipeline, title=title, folder=output)
         if foxglove:
             from d3s.camera.live.foxglove import WARNING, serving
 
-            link = stack.enter_context(serving(show))
+            link = stack.enter_context(serving(pipeline, title=title))
             typer.echo(f"Open {link} in Foxglove. Warning: {WARNING}", err=True)
-        _serve(stack, show, showing, address)
+        _serve(stack, Feed(pipeline, title=title, folder=output), showing, address)
     if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
     if not pipeline.counts.computed:
@@ -243,32 +243,29 @@ def view(
     is closed to others, as that of d3s live.
     """
     from d3s.camera.live import check_server
-    from d3s.camera.live.saved import SavedShow, open_saved
 
     check_server()
+    from d3s.camera.live.feed import Feed
+    from d3s.camera.live.saved import SavedShow, open_saved
+
     settings = _settings(estimating)
     saved = open_saved(path, rig_of_word(rig))
     with ExitStack() as stack:
-        show = SavedShow(saved, title=path.name, settings=settings, folder=output)
-        stack.enter_context(show)
-        _serve(stack, show, showing, address)
+        show = stack.enter_context(SavedShow(saved, settings=settings))
+        _serve(stack, Feed(show, title=path.name, folder=output), showing, address)
 
 
-def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Address) -> None:
-    """Serve the page of a show until it ends."""
-    from d3s.camera.live.feed import Feed, live_page
-
-    feed = Feed(show)
+def _serve(stack: ExitStack, feed: "Feed", showing: ShowOptions, address: Address) -> None:
+    """Serve the page of a feed until it ends."""
     stack.callback(feed.close)
-    serve([live_page(feed)], address, seconds=showing.seconds, quiet=showing.quiet)
+    serve([feed.page()], address, seconds=showing.seconds, quiet=showing.quiet)
 
 
 def serve(
     pages: "list[Page]", address: Address, *, seconds: float | None = None, quiet: bool = False
 ) -> None:
     """Serve pages until Ctrl-C, or for some seconds."""
-    from d3s.camera.live.security import warning_of
-    from d3s.camera.live.server import Server
+    from d3s.camera.live.server import Server, warning_of
 
     def ready(link: str) -> None:
         gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
@@ -287,7 +284,7 @@ def serve(
 
 
 def _settings(given: EstimateOptions) -> "Settings":
-    from d3s.camera.live.settings import FAST, Filter, Settings
+    from d3s.camera.live.results import FAST, Filter, Settings
 
     name, checked = parsed_method(given.method, given.option or [], given.depth_range)
     if given.fast:
@@ -309,7 +306,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
         return Rig.paper_prototype()
     if Path(source).suffix.lower() == _RECORDING:
         from d3s.camera.recording import Recording
-        from d3s.camera.recording.replay import rig_of
+        from d3s.camera.recording.reader import rig_of
 
         with Recording(source) as recording:
             return rig_of(recording)

@@ -65,7 +65,7 @@ def record(
     """
     from d3s.camera.capture.live_camera import LiveCamera, misfit
     from d3s.camera.recording import Recorder
-    from d3s.camera.recording.mcap_file import check_installed
+    from d3s.camera.recording.mcap import check_installed
     from d3s.frames import SourceOptions
 
     check_installed()
@@ -183,7 +183,7 @@ def replay(
     or have another depth than the recorded one, and 3 if none can be used.
     """
     from d3s.camera.recording import Recording
-    from d3s.camera.recording.replay import replay as replay_again
+    from d3s.camera.recording.conversion import replay as replay_again
     from d3s.cli.depth import parsed_method
 
     if output is not None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, draw
-from d3s.camera.live.results import compute
-from d3s.camera.live.settings import Filter, Settings
+from d3s.camera.live.results import Filter, Settings, compute
 from d3s.estimate.flags import Flag
 from d3s.estimate.plot.flag_colours import FLAG_COLOURS
 from live_pages import RIG, SHAPE, views
@@ -69,13 +68,6 @@ def test_flags_have_their_colours_and_shares(result):
     assert image[50, 25] == pytest.approx(list(red), abs=6)
     shares = {one["name"]: one["share"] for one in legend["flags"]}
     assert shares == {"none": 0.75, "occluded": 0.25}
-
-
-def test_filter_hides_depths(result):
-    before, _ = picture(result, Panel(kind="depth", width=200))
-    after, _ = picture(result, Panel(kind="depth", width=200), Filter(max_sigma_m=1e-9))
-    assert before.std() > 5
-    assert after == pytest.approx(0xBB, abs=2)
 
 
 def test_points_hold_depth_and_sigma(result):
