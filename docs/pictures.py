@@ -161,7 +161,7 @@ def objects_before_the_wall() -> list[d3s.Layer]:
 
 def dense_depth() -> Figure:
     """Figure of a densified depth map, of the objects before a weakly textured wall."""
-    texture = d3s.Texture(pattern="gravel", contrast=0.05, grey=0.62, shading=0.1, seed=3)
+    texture = d3s.Texture(pattern="gravel", contrast=0.08, grey=0.62, shading=0.1, seed=3)
     wall = d3s.Layer(depth_m=1.5, texture=texture)
     scene = d3s.Layered(layers=[*objects_before_the_wall(), wall])
     pair = d3s.simulate(scene, RIG, shape=WALL_SHAPE, noise=0.01)
