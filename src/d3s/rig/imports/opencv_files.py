@@ -134,9 +134,7 @@ def _camera(
     )
 
 
-def _size(
-    source: CalibrationFile, values: Mapping[str, Any], shape: tuple[int, int] | None
-) -> Any:
+def _size(source: CalibrationFile, values: Mapping[str, Any], shape: tuple[int, int] | None) -> Any:
     if shape is not None:
         return shape[1], shape[0]
     size = first_of(values, _SIZE)
