@@ -1,9 +1,8 @@
 """Resample a raw frame into the rectified pair, by an interpolation kernel that adds no blur.
 
 A view is sampled along the rows of the sensor and then along its own columns. With lenses that
-distort and vignette, the place in the raw frame and the light of the lens are polynomials of the
-row along one column of a view. So is, to far less than a thousandth of a pixel, the place at which
-the column crosses a row of the sensor. These polynomials are worked out once for a calibration.
+distort and vignette, place and light are polynomials of the row along one column of a view. So is,
+to far less than a thousandth of a pixel, the place at which the column crosses a row of the sensor.
 """
 
 import warnings
