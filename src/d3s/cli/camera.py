@@ -80,12 +80,18 @@ def _from_numbers(numbers: Numbers) -> "tuple[Rig, tuple[str, ...]]":
             baseline_m=baseline_m,
             disparity_offset_px=numbers.disparity_offset_px or 0.0,
         )
-    if baseline_m < _METRE_LONG or has_unit(numbers.baseline):
-        return camera, ()
-    text = numbers.baseline.strip()
-    return camera, (
-        f"--baseline {text} is taken for {text} m. Is it in millimetres? Then say {text}mm.",
-    )
+    remarks = []
+    if baseline_m >= _METRE_LONG and not has_unit(numbers.baseline):
+        text = numbers.baseline.strip()
+        remarks.append(
+            f"--baseline {text} is taken for {text} m. Is it in millimetres? Then say {text}mm."
+        )
+    if numbers.disparity_offset_px is None:
+        remarks.append(
+            "--disparity-offset-px is left out, and 0 taken, as after most rectifications. For a "
+            "file of Middlebury it is minus its doffs; a wrong one makes all depths wrong."
+        )
+    return camera, tuple(remarks)
 
 
 def _no_camera() -> typer.BadParameter:

@@ -159,9 +159,6 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-_TIMES = ("read (s)", "estimate (s)", "write (s)")
-
-
 def _table(done: "Sequence[Done]") -> Any:
     from rich.markup import escape
     from rich.table import Table
@@ -174,7 +171,7 @@ def _table(done: "Sequence[Done]") -> Any:
     names = [path_text(one.name) or "pair" for one in rows]
     table = Table()
     table.add_column("frame", min_width=min(max(map(len, names)), _MOST_LETTERS))
-    for heading in ("density", "depth (m)", "median sigma (mm)", *_TIMES):
+    for heading in ("density", "depth (m)", "median sigma (mm)", "estimate (s)"):
         table.add_column(heading, justify="right", no_wrap=heading.startswith("depth"))
     for place, (name, one) in enumerate(zip(names, rows, strict=True)):
         if is_long and place == half:
@@ -185,7 +182,7 @@ def _table(done: "Sequence[Done]") -> Any:
             f"{one.density:.1%}",
             depths,
             f"{1e3 * one.median_sigma_m:.2f}" if one.density else "",
-            *(f"{time_s:.2f}" for time_s in (one.read_s, one.time_s, one.write_s)),
+            f"{one.time_s:.2f}",
         )
     return table
 
