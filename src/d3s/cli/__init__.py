@@ -81,6 +81,7 @@ class _Modules(Mapping[str, Any]):
             found = alone
         command = typer.main.get_command(found)
         command.name = name
+        _join_lines(command)
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -88,6 +89,14 @@ class _Modules(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_COMMANDS)
+
+
+def _join_lines(command: Any) -> None:
+    """Paragraphs of the help as lines of any length: the terminal breaks them where it ends."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    for one in getattr(command, "commands", {}).values():
+        _join_lines(one)
 
 
 class _Commands(TyperGroup):
