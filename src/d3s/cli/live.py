@@ -31,8 +31,8 @@ from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 if TYPE_CHECKING:
     from d3s.camera.live.feed import Show
     from d3s.camera.live.pipeline import Counts
+    from d3s.camera.live.results import Settings
     from d3s.camera.live.server import Page
-    from d3s.camera.live.settings import Settings
     from d3s.camera.recording import Recorder
     from d3s.frames import Source
     from d3s.rig import Rig
@@ -271,8 +271,7 @@ def serve(
     pages: "list[Page]", address: Address, *, seconds: float | None = None, quiet: bool = False
 ) -> None:
     """Serve pages until Ctrl-C, or for some seconds."""
-    from d3s.camera.live.security import warning_of
-    from d3s.camera.live.server import Server
+    from d3s.camera.live.server import Server, warning_of
 
     def ready(link: str) -> None:
         gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
@@ -291,7 +290,7 @@ def serve(
 
 
 def _settings(given: EstimateOptions) -> "Settings":
-    from d3s.camera.live.settings import FAST, Filter, Settings
+    from d3s.camera.live.results import FAST, Filter, Settings
 
     name, checked = parsed_method(given.method, given.option or [], given.depth_range)
     if given.fast:
