@@ -81,8 +81,8 @@ def _from_numbers(numbers: Numbers) -> "tuple[Rig, tuple[str, ...]]":
             disparity_offset_px=numbers.disparity_offset_px or 0.0,
         )
     remarks = []
-    if baseline_m >= _METRE_LONG and not has_unit(numbers.baseline):
-        text = numbers.baseline.strip()
+    text = numbers.baseline.strip()
+    if baseline_m >= _METRE_LONG and not has_unit(text):
         remarks.append(
             f"--baseline {text} is taken for {text} m. Is it in millimetres? Then say {text}mm."
         )

@@ -76,14 +76,7 @@ def print_outcomes(
 
 
 class Notes:
-    """Remarks, warnings and times of many frames, which are seen one by one.
-
-    Examples
-    --------
-    >>> from d3s.cli.depth_report import Notes
-    >>> Notes().warning_lines()
-    []
-    """
+    """Remarks, warnings and times of many frames, which are seen one by one."""
 
     def __init__(self) -> None:
         self.remarks: dict[str, None] = {}  # each once, in their order
@@ -188,18 +181,11 @@ def _table(done: "Sequence[Done]") -> Any:
 
 
 def _as_json(one: "Done") -> dict[str, Any]:
-    numbers = ("nearest_m", "farthest_m", "median_sigma_m")
-    values = {name: getattr(one, name) for name in numbers}
-    return {
-        "name": one.name,
-        "density": one.density,
-        **{name: value if math.isfinite(value) else None for name, value in values.items()},
-        "read_s": one.read_s,
-        "time_s": one.time_s,
-        "write_s": one.write_s,
-        "png_unit_m": one.png_unit_m,
-        "left_out": one.left_out,
-        "remarks": list(one.remarks),
-        "warnings": list(one.warnings),
-        "files": [str(path) for path in one.files],
-    }
+    from d3s.batch.table import FIGURES
+
+    names = ("name", *FIGURES, "png_unit_m", "left_out", "remarks", "warnings")
+    values = {name: getattr(one, name) for name in names}
+    for name, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            values[name] = None
+    return values | {"files": [str(path) for path in one.files]}
