@@ -337,8 +337,7 @@ def _ratio(rival: str, line: Mapping[str, Any]) -> Any:
 
 def _render(sweep: "RoomSweep", rig: "Rig", keep: Path, *, quiet: bool) -> "list[Pair]":
     from d3s.lab.evaluate.rooms import render_rooms
-    from d3s.lab.rooms.mitsuba import check_installed
-    from d3s.lab.rooms.pair import STEPS
+    from d3s.lab.rooms.mitsuba import STEPS, check_installed
 
     check_installed()
     words = f"Rendering {sweep.count} rooms, or loading them from {keep}."
