@@ -120,6 +120,7 @@ def view(
     *,
     rig: str | None = None,
     output: Path = Path("live"),
+    light: Light,
     estimate: Estimate,
     min_confidence: float | None = None,
     max_sigma: Length = None,
@@ -146,7 +147,7 @@ def view(
 
     camera = given_rig(rig)
     settings = _settings(estimate, camera, min_confidence, max_sigma, quick=quick)
-    saved = open_saved(path, camera)
+    saved = open_saved(path, camera, linear=light.linear, bayer=light.bayer)
     with ExitStack() as stack:
         show = stack.enter_context(SavedShow(saved, settings=settings))
         feed = stack.enter_context(closing(Feed(show, title=path.name, folder=output)))

@@ -33,10 +33,11 @@ class Saved:
     close: Callable[[], None] = lambda: None
 
 
-def open_saved(path: str | os.PathLike[str], rig: Rig | None = None) -> Saved:
+def open_saved(path: str | os.PathLike[str], rig: Rig | None = None, **reading: Any) -> Saved:
     """Frames of a depth map (.npz), a recording (.mcap), an image with both views, or a folder.
 
-    The rig is needed for images, and for recordings that do not have theirs.
+    The rig is needed for images, and for recordings that do not have theirs; `reading` says how
+    images store light, as for `FileSource`.
     """
     place = Path(path)
     suffix = place.suffix.lower()
@@ -53,7 +54,7 @@ def open_saved(path: str | os.PathLike[str], rig: Rig | None = None) -> Saved:
             f"{path_text(place)}: it must be a depth map ({DEPTH_SUFFIX}), a recording "
             f"({RECORDING_SUFFIX}), an image, or a folder of depth maps or images."
         )
-    return _images(place, rig)
+    return _images(place, rig, reading)
 
 
 def _depth_maps(paths: Sequence[Path]) -> Saved:
@@ -105,7 +106,7 @@ def _recording(path: Path, rig: Rig | None) -> Saved:
     return _estimated(frame, recording.frame_count, camera, recording.close)
 
 
-def _images(path: Path, rig: Rig | None) -> Saved:
+def _images(path: Path, rig: Rig | None, reading: dict[str, Any]) -> Saved:
     try:
         frames = find_frames([path], one_file_each=path.is_file()).frames
     except InputError:  # no name says left or right
@@ -117,7 +118,8 @@ def _images(path: Path, rig: Rig | None) -> Saved:
     can_split = rig.calibration is not None or rig.stereo is not None
 
     def frame(position: int) -> Frame | Refused:
-        with FileSource([frames[position]], rig=rig if can_split else None) as source:
+        used = rig if can_split else None
+        with FileSource([frames[position]], rig=used, **reading) as source:
             return next(iter(source))
 
     return _estimated(frame, len(frames), rig)
