@@ -10,6 +10,7 @@ import json
 import runpy
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,7 +174,7 @@ def run_line(words: list[str]) -> None:
 
 
 def more_of(name: str, line: str) -> list[str]:
-    if "--distances" in line:
+    if name == "simulate" and "--distances" in line:
         return ["--shape", "460x860"]
     if name == "align":
         return [] if "--text" in line else ["--text"]
@@ -210,7 +211,7 @@ def test_an_example_draws_its_picture(script, tmp_path, monkeypatch):
 def test_every_line_of_a_page_runs_in_order(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     live = importlib.import_module("d3s.cli.live")
-    monkeypatch.setattr(live, "serve", lambda *_, **__: None)  # a page ends with Ctrl-C
+    monkeypatch.setattr(live, "serve", lambda *_, **__: time.sleep(3))  # and then Ctrl-C
     BROUGHT[name]()
     scope: dict[str, object] = {}
     page = ROOT / "README.md" if name == "README" else DOCS / f"{name}.md"
