@@ -5,7 +5,7 @@ The search runs in single precision on views without offset; `kernels` holds its
 
 import math
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
 from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan
+from d3s.estimate.consensus.contrast import equal_contrast
 from d3s.estimate.consensus.denominator_noise import LEAST_SHARE, removed_noise
 from d3s.estimate.consensus.lens_corrections import correction_grids
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
@@ -84,10 +85,12 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     left_smoothed, right_smoothed = run_together(
         *(lambda view=view: filtered(view, plan) for view in pair)
     )
-    noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
-    removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
+    noises = run_together(*(lambda view=view: noise_variance(view) for view in pair))
+    removed = removed_noise(rig, (left, right), options)
     prepared = time.perf_counter()
-    found = _search(left_smoothed, right_smoothed, plan, noise, removed)
+    search = partial(_search, noise=sum(noises), removed=removed)
+    right_smoothed = equal_contrast(left_smoothed, right_smoothed, noises, plan, search)
+    found = search(left_smoothed, right_smoothed, plan)
     searched = time.perf_counter()
     depth_map = as_depth_map(found, pair, left_smoothed, plan)
     ended = time.perf_counter()
