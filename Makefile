@@ -114,7 +114,6 @@ warnings: .venv/installed-dev
 
 calibration: .venv/installed-dev
 	$(BIN)/python benchmarks/calibration.py
-	$(BIN)/python benchmarks/calibration_lenses.py
 
 colour: .venv/installed-dev
 	$(BIN)/python benchmarks/colour_sensor.py

@@ -1,12 +1,11 @@
-"""`make calibration`: errors of calibrations, on simulated captures of home-made cameras.
+"""`make calibration`: how right calibrations are, on simulated captures of home-made cameras.
 
-    .venv/bin/python benchmarks/calibration.py [--folder FOLDER] [--sets NAME ...]
-                                               [--json FILE] [--read | --timing]
+    .venv/bin/python benchmarks/calibration.py [--folder FOLDER] [--sets NAME ...] [--read]
 
 Captures of cameras with known lens errors are rendered into the folder, unless they are there. Each
-set is calibrated by `d3s calibrate` in a process of its own, the result is compared with the truth,
-and then the calibrated camera looks at walls of other textures. Times need an idle machine:
---timing measures only time and memory again, and keeps the other results.
+set is calibrated by `d3s calibrate` in a process of its own, and the rig is compared with the
+truth; then the camera, good or provisional, looks at walls of other textures, which are judged in
+each ninth of the field. FOLDER/sets.csv and FOLDER/walls.csv keep the results of all sets.
 """
 
 import argparse
@@ -17,332 +16,221 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import d3s
-from calibration_sets import (
-    REPORT_SETS,
-    SCENE_DEPTHS_M,
-    SCENE_PATTERNS,
-    SENSOR,
-    SETS,
-    render,
-    render_walls,
-    wall_file,
-)
+from calibration_sets import SENSOR, SETS, WALLS, render, render_walls, wall_file
+from d3s.calibrate.validation import ACCURATE_M, working_range_m
 from d3s.files import read_image
-from d3s.lab.evaluate.metrics import score
-from d3s.lab.evaluate.truth import Truth, truth_of
+from d3s.lab.evaluate.truth import WINDOW_PX, within_frames
 from sheets import Sheet, show
 
-RESULTS = Path(__file__).parent / "results" / "calibration.json"
 FOLDER = Path("captures")
+KINDS = {"report": "perfect lenses", "flat": "typical, without curvature", "lens": "typical"}
+REPORTED = tuple(name for name in SETS if name.rstrip("123") in KINDS)
+NINTHS = (
+    *("top left", "top", "top right"),
+    *("left", "middle", "right"),
+    *("bottom left", "bottom", "bottom right"),
+)
+FIELD, ROWS = "field", "middle rows"
+CONSENSUS_ROWS_PX = 96  # enough for a mean: `consensus` takes seconds for a megapixel
 NOISE_SEED = 20
-# Rows in the middle of the views: enough pixels for a mean; consensus takes 8 s for a megapixel.
-WALL_ROWS_PX = 160
-ACCURATE_M = 0.01
-
-
-class Target(NamedTuple):
-    """Limit of a figure: of its mean over the sets, or of the worst set."""
-
-    what: str
-    sense: Literal["<", "<=", ">="]
-    limit: float
-    unit: str
-    digits: int
-    over_sets: Literal["mean", "worst"] = "worst"
-
-    @property
-    def asked(self) -> str:
-        """The limit with its unit."""
-        return f"{self.sense} {self.limit:g}{self.unit}"
-
-    def of(self, values: list[float]) -> float:
-        """One value for all sets."""
-        # NaN in one set is NaN for all; Python's own max could ignore it.
-        if self.over_sets == "mean":
-            return float(np.mean(values))
-        return float(np.min(values) if self.sense == ">=" else np.max(values))
-
-    def held(self, value: float) -> bool:
-        """Whether a value is within the limit; NaN is not."""
-        match self.sense:
-            case "<":
-                return value < self.limit
-            case "<=":
-                return value <= self.limit
-            case ">=":
-                return value >= self.limit
-
-
-TARGETS = {
-    "anchor_left_px": Target("anchor of the left view, error", "<=", 0.5, " px", 3, "mean"),
-    "anchor_right_px": Target("anchor of the right view, error", "<=", 0.5, " px", 3, "mean"),
-    "anchor_x_px": Target("horizontal difference of both errors", "<=", 0.1, " px", 3),
-    "roll_deg": Target("roll, error", "<=", 0.01, "°", 5),
-    "baseline_deg": Target("turn against the baseline, error", "<=", 0.01, "°", 4),
-    "scale": Target("scale, error", "<=", 1e-4, "", 7),
-    "shift_y_px": Target("vertical shift, error", "<=", 0.1, " px", 4),
-    "sbp_percent": Target("s0·B/p, error", "<=", 0.1, " %", 3),
-    "r2": Target("R² of the cubic fits", ">=", 0.98, "", 4),
-    "joint_mae_cm": Target("`joint`, 0.25 to 1.9 m: largest MAE of a texture", "<", 1, " cm", 2),
-    "joint_density": Target("`joint`, 0.25 to 1.9 m: smallest density", ">=", 85, " %", 1),
-    "consensus_near_m": Target(
-        "`consensus`: mean of all textures < 1 cm from", "<=", 0.30, " m", 2
-    ),
-    "consensus_far_m": Target(
-        "`consensus`: mean of all textures < 1 cm up to", ">=", 1.64, " m", 2
-    ),
-    "worst_far_m": Target("`consensus`: every texture < 1 cm up to", ">=", 1.64, " m", 2),
+TEXTS = ["set", "method", "pattern", "place"]
+# Errors of a rig, and the largest that is asked.
+LIMITS = {
+    "anchor_left_px": 0.5,
+    "anchor_right_px": 0.5,
+    "anchor_x_px": 0.1,
+    "roll_deg": 0.01,
+    "baseline_deg": 0.01,
+    "scale": 1e-4,
+    "shift_y_px": 0.1,
+    "sbp_percent": 0.1,
+    "time_s": 240.0,
+    "memory_gb": 2.0,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wall:
-    """Errors of a method on one wall."""
-
-    pattern: str
-    depth_m: float
-    method: str
-    mae_cm: float
-    density: float
 
 
 def main(words: list[str] | None = None) -> None:
     """Render, calibrate, measure and show."""
-    given = _arguments(words)
-    if given.render:
-        _render(given.sets, given.folder)
-        return
-    is_there = given.read or given.timing
-    results = json.loads(given.json.read_text()) if is_there else measure(given)
-    for name, one in results["sets"].items():
-        if given.timing:
-            one["figures"] |= run_calibration(given.folder / name, out_folder(given.folder, name))
-        one["figures"] |= _wall_figures([Wall(**wall) for wall in one["walls"]])
-    if not given.read:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(results, indent=1) + "\n")
-    show(sheets(results))
-
-
-def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the captures are")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(REPORT_SETS))
-    parser.add_argument("--render", action="store_true", help="only render the captures")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--read", action="store_true", help="measure nothing, read the results")
-    how.add_argument("--timing", action="store_true", help="only time and memory of the sets there")
-    return parser.parse_args(words)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where captures and results go")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=REPORTED)
+    parser.add_argument("--read", action="store_true", help="measure nothing, show the results")
+    given = parser.parse_args(words)
+    for name in () if given.read else given.sets:
+        render(name, given.folder / name)
+        render_walls(name, given.folder / f"{name}_walls")
+        rig, errors = calibrated(name, given.folder)
+        keep(given.folder / "sets.csv", name, [errors])
+        keep(given.folder / "walls.csv", name, measured(rig, given.folder / f"{name}_walls"))
+    sets, walls = (pd.read_csv(given.folder / f"{one}.csv") for one in ("sets", "walls"))
+    show([errors_sheet(sets), depths_sheet(walls), sigma_sheet(walls), consensus_sheet(walls)])
 
 
-def _render(names: list[str], folder: Path) -> None:
-    for name in names:
-        render(name, folder / name)
-    for name in names:
-        if name in REPORT_SETS:
-            render_walls(name, folder / f"{name}_walls")
+def keep(path: Path, name: str, rows: Any) -> None:
+    """Put the rows of a set into a table, in place of its older ones."""
+    new = pd.DataFrame(rows)
+    new.insert(0, "set", name)
+    if path.exists():
+        old = pd.read_csv(path)
+        new = pd.concat([old[old["set"] != name], new])
+    new.to_csv(path, index=False, float_format="%.6g")
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Render, calibrate and measure all sets: figures and raw results."""
-    _render(given.sets, given.folder)
-    sets = {name: _measure_set(given.folder, name) for name in given.sets}
-    return {"version": d3s.__version__, "sets": sets}
-
-
-def _measure_set(folder: Path, name: str) -> dict[str, Any]:
-    out = out_folder(folder, name)
-    usage = run_calibration(folder / name, out)
-    rig = d3s.Rig.load(out / "rig.toml")
-    truth = json.loads((folder / name / "truth.json").read_text())
-    walls = list(estimate_walls(rig, folder / f"{name}_walls")) if name in REPORT_SETS else []
-    report = json.loads((out / "cal.json").read_text())
-    figures = usage | errors(rig, truth) | {"r2": _r2(report)}
-    kept = {name: report[name] for name in ("verdict", "findings", "measures", "timings_s")}
-    return {"figures": figures, "walls": [asdict(wall) for wall in walls], "report": kept}
-
-
-def out_folder(folder: Path, name: str) -> Path:
-    """Folder of the rig and the report of a set."""
+def calibrated(name: str, folder: Path) -> tuple[d3s.Rig, dict[str, Any]]:
+    """Calibrate a set in a process of its own: the rig, its errors, time and memory."""
     out = folder / f"{name}_out"
     out.mkdir(parents=True, exist_ok=True)
-    return out
-
-
-def run_calibration(captures: Path, out: Path, *, bad: bool = False) -> dict[str, float]:
-    """Run `d3s calibrate` in a process of its own; returns its times and peak memory.
-
-    A calibration that may be `bad` has a report, but no rig file.
-    """
-    for name in ("rig.toml", "cal.json"):
-        (out / name).unlink(missing_ok=True)
-    command = [sys.executable, "-c", "from d3s.cli import main; main()", "calibrate"]
-    command += [os.fspath(captures), "-o", os.fspath(out / "rig.toml"), "--force", "--quiet"]
-    command += ["--report", os.fspath(out / "cal.html")]
+    command = [sys.executable, "-m", "d3s", "calibrate", os.fspath(folder / name)]
+    command += ["-o", os.fspath(out / "rig.toml"), "--report", os.fspath(out / "cal.html")]
     begun = time.perf_counter()
-    process = subprocess.Popen(command)
+    process = subprocess.Popen([*command, "--force", "--quiet"])
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begun
-    if status and not (bad and (out / "cal.json").exists()):
-        raise SystemExit(f"{captures}: d3s calibrate failed, see {out}.")
-    return {
-        "time_s": seconds,
-        "cpu_s": usage.ru_utime + usage.ru_stime,
-        "memory_gb": usage.ru_maxrss * 1024 / 1e9,
-    }
+    if status:
+        raise SystemExit(f"{name}: d3s calibrate failed, see {out}.")
+    rig = d3s.Rig.load(out / "rig.toml")
+    truth = json.loads((folder / name / "truth.json").read_text())
+    verdict = rig.calibration.provenance.verdict
+    taken = {"time_s": seconds, "memory_gb": usage.ru_maxrss * 1024 / 1e9}
+    return rig, {"verdict": verdict, **errors_of(rig, truth), **taken}
 
 
-def errors(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
-    """Errors of a calibrated rig, by the names of the targets."""
+def errors_of(rig: d3s.Rig, truth: dict[str, Any]) -> dict[str, float]:
+    """Errors of a calibrated rig, by the names of `LIMITS`."""
     found, optics = rig.calibration, rig.optics
     designed = d3s.Rig.paper_prototype().optics
-    if found is None:
-        raise SystemExit("the rig has no calibration.")
     left, right = (
         np.subtract(getattr(found, f"anchor_{side}_px"), truth[f"anchor_{side}_px"])
         for side in ("left", "right")
     )
-    true_sbp = designed.focal_length_px * designed.baseline_m * truth["scale_left"]
-    sbp = optics.focal_length_px * optics.baseline_m
-    turn = found.rectify_angle_rad - truth["rectify_angle_rad"]
+    sbp, true_sbp = (one.focal_length_px * one.baseline_m for one in (optics, designed))
+    angle = truth["rectify_angle_rad"]
     # An error of the anchors is compensated by the same error of the shift.
-    true_shift_px = truth["rectify_scale"] * (right @ _down(truth)) - left[1]
+    down = np.array([math.sin(angle), math.cos(angle)])
+    true_shift_px = truth["rectify_scale"] * (right @ down) - left[1]
     return {
         "anchor_left_px": float(np.hypot(*left)),
         "anchor_right_px": float(np.hypot(*right)),
         "anchor_x_px": abs(float(left[0] - right[0])),
-        "roll_deg": abs(math.degrees(turn)),
-        "scale": abs(found.rectify_scale - truth["rectify_scale"]),
+        "roll_deg": abs(math.degrees(found.rectify_angle_rad - angle)),
         "baseline_deg": abs(math.degrees(found.baseline_angle_rad - truth["roll_rad_left"])),
+        "scale": abs(found.rectify_scale - truth["rectify_scale"]),
         "shift_y_px": abs(float(found.rectify_shift_y_px - true_shift_px)),
-        "sbp_percent": 100 * abs(sbp / true_sbp - 1),
+        "sbp_percent": 100 * abs(sbp / (true_sbp * truth["scale_left"]) - 1),
     }
 
 
-def _down(truth: dict[str, Any]) -> Any:
-    """Downward component of (x, y) of the right view in the left view."""
-    angle = truth["rectify_angle_rad"]
-    return np.array([math.sin(angle), math.cos(angle)])
-
-
-def estimate_walls(rig: d3s.Rig, folder: Path) -> Iterator[Wall]:
-    """Estimate the walls with both methods."""
-    for number, (pattern, depth_m) in enumerate(
-        (pattern, depth_m) for pattern in SCENE_PATTERNS for depth_m in SCENE_DEPTHS_M
-    ):
+def measured(rig: d3s.Rig, folder: Path) -> Iterator[dict[str, Any]]:
+    """Figures of both methods on all walls, by part of the field."""
+    for number, (pattern, depth_m) in enumerate(WALLS):
         light = read_image(wall_file(folder, pattern, depth_m))
-        truth = _truth(rig, light, depth_m)
         rng = np.random.default_rng((NOISE_SEED, number))
-        left, right = _middle(rig.split(SENSOR.expose(light, camera=0, rng=rng)))
-        for method in ("joint", "consensus"):
-            est = d3s.estimate(left, right, rig, method=method)
-            if method == "consensus":
-                est = est.filter(min_confidence=0.8)
-            found = score(est, truth)
-            yield Wall(
-                pattern=pattern,
-                depth_m=depth_m,
-                method=method,
-                mae_cm=100 * found.mae_m,
-                density=100 * found.density,
-            )
+        left, right = rig.split(SENSOR.expose(light, camera=0, rng=rng))
+        wall = {"pattern": pattern, "depth_m": depth_m}
+        found = d3s.estimate(left, right, rig)
+        thirds = ([slice(n * j // 3, n * (j + 1) // 3) for j in range(3)] for n in left.shape)
+        rows, cols = thirds
+        parts = [(row, col) for row in rows for col in cols]
+        for place, part in ((FIELD, np.s_[:, :]), *zip(NINTHS, parts, strict=True)):
+            yield {"method": "joint", **wall, "place": place, **figures(found, depth_m, part)}
+        cut = max(left.shape[0] - CONSENSUS_ROWS_PX, 0) // 2
+        strip = slice(cut, left.shape[0] - cut)
+        found = d3s.estimate(left[strip], right[strip], rig, method="consensus")
+        found = found.filter(min_confidence=0.8)
+        for place, part in ((ROWS, np.s_[:, :]), ("middle", np.s_[:, cols[1]])):
+            yield {"method": "consensus", **wall, "place": place, **figures(found, depth_m, part)}
 
 
-def _middle(views: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Rows in the middle of both views."""
-    cut = max(views[0].shape[0] - WALL_ROWS_PX, 0) // 2
-    left, right = (view[cut : view.shape[0] - cut] for view in views)
-    return left, right
-
-
-def _truth(rig: d3s.Rig, light: Any, depth_m: float) -> Truth:
-    """Truth of a wall: its depth, and the pixels with texture in a noise-free frame."""
-    left, right = _middle(rig.split(light))
-    flat = np.full(left.shape, depth_m, dtype=np.float32)
-    nowhere = np.zeros(left.shape, dtype=np.bool_)
-    pair = d3s.Pair(
-        left=left, right=right, depth_m=flat, all_in_focus=left, occluded=nowhere, rig=rig
-    )
-    return truth_of(pair, noise_sigma=SENSOR.noise)
-
-
-def _r2(report: dict[str, Any]) -> float:
-    tuning = report["tuning"]
-    return min(tuning["a_cubic"]["r2"], tuning["b_cubic"]["r2"])
-
-
-def _wall_figures(walls: list[Wall]) -> dict[str, float]:
-    if not walls:
-        return {}
-    joint = [wall for wall in walls if wall.method == "joint"]
-    consensus = [wall for wall in walls if wall.method == "consensus"]
-    near, far = _accurate_range(consensus, np.mean)
-    _, worst_far = _accurate_range(consensus, np.max)
+def figures(found: d3s.DepthMap, depth_m: float, part: Any) -> dict[str, float]:
+    """Errors in a part of the field, of pixels whose window and its match lie in the views."""
+    disparity = np.full(found.depth_m.shape, found.rig.optics.disparity_px(depth_m))
+    judged = within_frames(disparity, WINDOW_PX // 2)[part]
+    kept = judged & found.valid[part]
+    error = found.depth_m[part][kept].astype(np.float64) - depth_m
+    size, sigma = np.abs(error), found.sigma_m[part][kept]
+    if not kept.any():
+        return {"density": 0.0}
     return {
-        "joint_mae_cm": max(wall.mae_cm for wall in joint),
-        "joint_density": min(wall.density for wall in joint),
-        "consensus_near_m": near,
-        "consensus_far_m": far,
-        "worst_far_m": worst_far,
+        "density": 100 * float(kept.sum() / judged.sum()),
+        "mae_cm": 100 * float(size.mean()),
+        "bias_cm": 100 * float(error.mean()),
+        "within_1": 100 * float(np.mean(size < sigma)),
+        "within_3": 100 * float(np.mean(size < 3 * sigma)),
     }
 
 
-def _accurate_range(walls: list[Wall], over_textures: Any) -> tuple[float, float]:
-    """Longest run of depths whose MAE over the textures is below 1 cm; NaN if there is none."""
-    from d3s.calibrate.validation import working_range_m
+# Tables -------------------------------------------------------------------------------------------
 
-    accurate = [
-        over_textures([wall.mae_cm for wall in walls if wall.depth_m == depth_m]) < 100 * ACCURATE_M
-        for depth_m in SCENE_DEPTHS_M
+
+def errors_sheet(sets: pd.DataFrame) -> Sheet:
+    """Errors, time and memory of all sets beside what is asked of perfect lenses."""
+    table = sets.set_index("set")
+    lines = [["verdict", "", *table["verdict"].str.split(":").str[0]]]
+    lines += [
+        [name, f"<= {limit:g}", *(f"{value:.3g}" for value in table[name])]
+        for name, limit in LIMITS.items()
     ]
-    return working_range_m(SCENE_DEPTHS_M, accurate) or (math.nan, math.nan)
+    return Sheet("calibrations against the truth", ("error", "asked", *table.index), lines)
 
 
-def sheets(results: dict[str, Any]) -> list[Sheet]:
-    """Tables of the figures and, where they were measured, of the walls."""
-    made = [_figures_sheet(results["sets"])]
-    if any(one["walls"] for one in results["sets"].values()):
-        made.append(_walls_sheet(results["sets"]))
-    return made
+def of_kind(walls: pd.DataFrame, kind: str, method: str = "joint") -> pd.DataFrame:
+    """Rows of the sets of a kind."""
+    is_kind = walls["set"].str.rstrip("123") == kind
+    return walls[is_kind & (walls["method"] == method)]
 
 
-def _figures_sheet(sets: dict[str, Any]) -> Sheet:
+def depths_sheet(walls: pd.DataFrame) -> Sheet:
+    """Error and density of `joint` by depth: the mean, and the worst texture and camera."""
     lines = []
-    for key, target in TARGETS.items():
-        values = [one["figures"].get(key, math.nan) for one in sets.values()]
-        value = target.of(values)
-        held = "yes" if target.held(value) else "**no**"
-        cells = [f"{one:.{target.digits}f}" for one in values]
-        shown = f"{value:.{target.digits}f}{target.unit}"
-        lines.append((target.what, target.asked, *cells, shown, held))
-    headings = ("what", "asked", *sets, "all", "held?")
-    return Sheet("calibration: what is asked and what was measured", headings, lines)
+    for kind, words in KINDS.items():
+        for place in (FIELD, "middle"):
+            some = of_kind(walls, kind)
+            for depth_m, part in some[some["place"] == place].groupby("depth_m"):
+                line = (part["mae_cm"].mean(), part["mae_cm"].max(), part["density"].min())
+                lines.append([words, place, f"{depth_m:.2f}", *(f"{one:.3f}" for one in line)])
+    headings = ("lenses", "place", "depth (m)", "MAE (cm)", "worst (cm)", "least density (%)")
+    return Sheet("joint on walls of other textures", headings, lines, words=(0, 1))
 
 
-def _walls_sheet(sets: dict[str, Any]) -> Sheet:
-    """Mean and worst MAE, and smallest density, over sets and textures."""
-    walls = [Wall(**wall) for one in sets.values() for wall in one["walls"]]
+def sigma_sheet(walls: pd.DataFrame) -> Sheet:
+    """Errors of `joint` within sigma, and mean errors, over the ninths of all cameras by depth."""
     lines = []
-    for depth_m in SCENE_DEPTHS_M:
-        cells = [f"{depth_m:.2f}"]
-        for method in ("joint", "consensus"):
-            some = [one for one in walls if one.depth_m == depth_m and one.method == method]
-            cells.append(f"{np.mean([one.mae_cm for one in some]):.2f}")
-            cells.append(f"{max(one.mae_cm for one in some):.2f}")
-            cells.append(f"{min(one.density for one in some):.1f}")
-        lines.append(tuple(cells))
-    headings = ["depth (m)"]
-    for method in ("`joint`", "`consensus`, C > 0.8"):
-        headings += [f"{method}: MAE (cm)", "worst (cm)", "least density (%)"]
-    return Sheet("walls of other textures, after calibration", headings, lines, words=())
+    for kind, words in KINDS.items():
+        ninths = of_kind(walls, kind)
+        ninths = ninths[ninths["place"].isin(NINTHS)].drop(columns=["pattern", "method"])
+        by_ninth = ninths.groupby(["depth_m", "set", "place"]).mean(numeric_only=True)
+        for depth_m, part in by_ninth.groupby("depth_m"):
+            one, three = part["within_1"], part["within_3"]
+            cells = (one.mean(), one.min(), one.max(), three.mean(), three.min())
+            bias = part["bias_cm"].abs().max()
+            lines.append(
+                [words, f"{depth_m:.2f}", *(f"{cell:.0f}" for cell in cells), f"{bias:.2f}"]
+            )
+    headings = (
+        *("lenses", "depth (m)", "within 1 sigma (%)", "least ninth", "largest ninth"),
+        *("within 3 (%)", "least ninth", "largest mean error (cm)"),
+    )
+    return Sheet("joint: sigma over the field", headings, lines)
+
+
+def consensus_sheet(walls: pd.DataFrame) -> Sheet:
+    """Depths between which `consensus` has an error below 1 cm, the mean of all textures."""
+    lines = []
+    for kind in KINDS:
+        for (name, place), part in of_kind(walls, kind, "consensus").groupby(["set", "place"]):
+            mae_cm = part.groupby("depth_m")["mae_cm"].mean()
+            accurate = [bool(one < 100 * ACCURATE_M) for one in mae_cm]
+            near_m, far_m = working_range_m(list(mae_cm.index), accurate) or (math.nan, math.nan)
+            lines.append([name, place, f"{near_m:.2f} to {far_m:.2f}", f"{mae_cm.mean():.2f}"])
+    headings = ("set", "place", "range (m)", "MAE of all depths (cm)")
+    return Sheet("consensus, C > 0.8", headings, lines, words=(0, 1))
 
 
 if __name__ == "__main__":

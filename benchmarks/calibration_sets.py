@@ -23,10 +23,9 @@ TYPED_SIGMA_M = 1e-3
 SENSOR = d3s.Sensor(noise=0.01, bits=10)
 PATTERN = "calibration"
 # Walls that face a calibrated camera, with textures that were not used for tuning.
-SCENE_PATTERNS = ("text", "brick", "gravel", "bark")
-SCENE_DEPTHS_M = (0.25, 0.30, 0.40, 0.55, 0.70, 0.85, 1.00, 1.20, 1.40, 1.64, 1.80, 1.90)
-# Depths of the walls that cameras with typical lenses see.
-LENS_DEPTHS_M = (0.25, 0.40, 0.70, 1.00, 1.40, 1.90)
+WALL_PATTERNS = ("text", "brick", "gravel", "bark")
+WALL_DEPTHS_M = (0.25, 0.30, 0.40, 0.55, 0.70, 0.85, 1.00, 1.20, 1.40, 1.64, 1.90)
+WALLS = tuple((pattern, depth_m) for depth_m in WALL_DEPTHS_M for pattern in WALL_PATTERNS)
 # Frames are rendered in several rounds, so that an incomplete set spans all distances.
 _ROUNDS = 5
 _PERFECT = (d3s.LensErrors(), d3s.LensErrors())
@@ -99,7 +98,6 @@ SETS = {
         (_mount(1.002, 0.2, 10, 3), _mount(0.993, -0.75, 58, -11)), _tilt(0.1, -0.9), 3
     ),
 }
-REPORT_SETS = tuple(name for name in SETS if name.startswith("report"))
 
 
 def _with_lenses(
@@ -130,7 +128,6 @@ _LENS_CAMERAS = (
 for _number, (_name, _seed, _bend) in enumerate(_LENS_CAMERAS, 1):
     SETS[f"lens{_number}"] = _with_lenses(_name, _seed, _bend, curvature=True)
     SETS[f"flat{_number}"] = _with_lenses(_name, _seed, _bend, curvature=False)
-LENS_SETS = tuple(name for name in SETS if name.startswith(("lens", "flat")))
 
 
 def render(name: str, folder: Path) -> None:
@@ -148,15 +145,14 @@ def render(name: str, folder: Path) -> None:
         print(path, flush=True)
 
 
-def render_walls(name: str, folder: Path, depths_m: tuple[float, ...] = SCENE_DEPTHS_M) -> None:
+def render_walls(name: str, folder: Path) -> None:
     """Render the missing walls of a set."""
     folder.mkdir(parents=True, exist_ok=True)
-    for depth_m in (*depths_m[::2], *depths_m[1::2]):
-        for pattern in SCENE_PATTERNS:
-            path = wall_file(folder, pattern, depth_m)
-            if not path.exists():
-                write_image(path, SETS[name].light_of_wall(pattern, depth_m))
-                print(path, flush=True)
+    for pattern, depth_m in WALLS:
+        path = wall_file(folder, pattern, depth_m)
+        if not path.exists():
+            write_image(path, SETS[name].light_of_wall(pattern, depth_m))
+            print(path, flush=True)
 
 
 def wall_file(folder: Path, pattern: str, depth_m: float) -> Path:

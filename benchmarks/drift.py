@@ -14,17 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 from rich.progress import track
-from typer.testing import CliRunner
 
 import d3s
 from d3s.check.compared_blocks import ComparedBlocks, compare_blocks
 from d3s.check.drift import measure_drift
 from d3s.check.drift_quantities import ALARM_SIGMAS, CORE, KINDS, Quantity
 from d3s.check.noise_and_spots import find_spots, measure_noise
-from d3s.cli import app
-from d3s.estimate.diagnosis import Cause, DriftWatch
 from d3s.types import Image
-from drift_frames import Camera, drifted, plain_walls, rooms, scenes, walls
+from drift_frames import Camera, drifted, rooms, scenes, walls
 from sheets import Sheet, show
 
 FOLDER = Path(__file__).parents[1] / "captures" / "drift"
@@ -46,13 +43,7 @@ WITH_SENSOR = 10  # noise and spots are looked for in one set of so many
 NOISES = 3  # with which each frame without drift is compared
 WALLS_M = (0.8, 2.0)
 WALL_TEXTURES = 2
-WATCHED, DRIFTS_AT = 20, 10  # frames of a batch, and the first that has drifted
-ZERO_M, ZERO_PX, ZERO_TEXTURES = 1.0, 0.2, 4
-TWO_M, STRETCH = (0.5, 2.0), 0.01
 WITHIN_SHARE, WITHIN_SIGMAS = 0.2, 3.0
-
-
-PARTS = ("found", "depth", "walls", "good", "unknown", "warnings")
 
 
 class Counts(NamedTuple):
@@ -178,39 +169,6 @@ def _cells(one: Planes) -> tuple[str, str]:
     return " / ".join(f"{value:.2f}" for value in one.mae_cm), f"{100 * one.within:.0f}"
 
 
-def walls_sheet(folder: Path, patterns: str) -> Sheet:
-    """Table of walls at known distances: what is left after the rig was mended."""
-    lines = []
-    one_m = walls(folder, (ZERO_M,), patterns, ZERO_TEXTURES)
-    before = drifted(one_m.rig, {"disparity_px": ZERO_PX})
-    left = []
-    for number in range(ZERO_TEXTURES):
-        report = d3s.check(before, one_m.noisy([number], 5), distances_m=[ZERO_M])
-        moved = np.subtract(
-            report.mended_rig.calibration.anchor_right_px, one_m.rig.calibration.anchor_right_px
-        )
-        left.append(float(np.abs(moved[0])))
-    lines.append(
-        (
-            f"disparity {ZERO_PX:g} px",
-            f"one, at {ZERO_M:g} m",
-            f"{len(left)}",
-            f"{np.mean(left):.3f} px",
-            f"{max(left):.3f} px",
-        )
-    )
-    two = walls(folder, TWO_M, patterns, 1)
-    wrong = drifted(two.rig, {"focal_baseline": STRETCH})
-    report = d3s.check(wrong, two.noisy([0, 1], 6), distances_m=list(TWO_M), distance_sigma_m=2e-4)
-    share = report.mended_rig.optics.baseline_m / two.rig.optics.baseline_m - 1
-    places = " and ".join(f"{one:g}" for one in TWO_M)
-    what = f"focal length times baseline {100 * STRETCH:g} %"
-    cell = f"{100 * abs(share):.2f} %"
-    lines.append((what, f"two, at {places} m", "1", cell, cell))
-    headings = ("drift", "walls", "trials", "left, mean", "left, largest")
-    return Sheet("Walls", headings, lines, words=(0, 1))
-
-
 class Measured(NamedTuple):
     """One frame with its noise, and its blocks by the rig as it is."""
 
@@ -269,117 +227,28 @@ def _states(sets: Sequence[Sequence[Quantity]]) -> tuple[str, str, str]:
     return f"{alarms}", f"{unknown}", f"{KINDS[name].title}, {100 * nearest:.0f} % of its limit"
 
 
-def warnings_sheet(camera: Camera) -> Sheet:
-    """Table of the warnings of `d3s.estimate`: single frames, and batches that drift midway."""
-    lines = []
-    good = [_estimated(camera, camera.rig, number, 0.0) for number in range(WATCHED)]
-    drifts = {"none": {}, "scale 0.05 %": {"scale": 5e-4}, "gain 3 %": {"gain": 0.03}, **DRIFTS}
-    for drift, values in track(drifts.items(), "Warnings", transient=True):
-        gain = values.get("gain", 0.0)
-        moved = {name: value for name, value in values.items() if name != "gain"}
-        before = drifted(camera.rig, moved)
-        bad = [_estimated(camera, before, number, gain) for number in range(WATCHED)]
-        warned = sum(
-            any(words.startswith((Cause.ROWS, Cause.CONTRAST)) for words in one.warnings)
-            for one in bad
-        )
-        watch = DriftWatch()
-        for number in range(WATCHED):
-            watch.add(f"{number}", (good if number < DRIFTS_AT else bad)[number])
-        found = watch.drift()
-        dated = (
-            ("no", "", "") if found is None else ("yes", found.first, ", ".join(found.quantities))
-        )
-        lines.append((drift, f"{warned} of {WATCHED}", *dated))
-    headings = ("drift", "single frames warned", "batch warned", "from frame on", "named")
-    return Sheet("Warnings", headings, lines, words=(0, 2, 4))
-
-
-def _estimated(camera: Camera, rig: d3s.Rig, number: int, gain: float) -> d3s.DepthMap:
-    (frame,) = camera.noisy([number], 300, gain)
-    return d3s.estimate(*rig.split(frame), rig)
-
-
-def unknown_sheet(folder: Path, camera: Camera) -> Sheet:
-    """Table of frames that cannot tell: verdict, and exit code of the command."""
-    plain = plain_walls(folder, 3)
-    cases = {
-        "10 frames of plain walls": plain.noisy([0, 1, 2] * 3 + [0], 3),
-        "1 frame of a plain wall": plain.noisy([1], 4),
-        "1 frame, a small part textured": [_corner(camera.noisy([0], 5)[0], camera.rig)],
-        "10 frames, a small part textured": [
-            _corner(frame, camera.rig) for frame in camera.noisy(range(10), 6)
-        ],
-    }
-    lines = []
-    for name, frames in cases.items():
-        report = d3s.check(camera.rig, frames)
-        code = _exit_code(camera.rig, frames, folder)
-        lines.append((name, report.verdict, f"{len(report.drifted)}", f"{code}"))
-    headings = ("frames", "verdict", "alarms", "exit code")
-    return Sheet("Cannot know", headings, lines, words=(0, 1))
-
-
-def _corner(frame: np.ndarray, rig: d3s.Rig) -> np.ndarray:
-    """Frame that shows texture in one corner of its views only."""
-    out = np.full_like(frame, 0.5)
-    out += 0.01 * np.random.default_rng(1).standard_normal(frame.shape, dtype=np.float32)
-    for x, y in (rig.calibration.anchor_left_px, rig.calibration.anchor_right_px):
-        top, first = int(y) - 180, int(x) - 280
-        out[top : top + 110, first : first + 150] = frame[top : top + 110, first : first + 150]
-    return out
-
-
-def _exit_code(rig: d3s.Rig, frames: Sequence[np.ndarray], folder: Path) -> int:
-    place = folder / "unknown"
-    place.mkdir(parents=True, exist_ok=True)
-    rig.save(place / "rig.toml", overwrite=True)
-    names = []
-    for number, frame in enumerate(frames):
-        names.append(str(place / f"{number}.npy"))
-        np.save(names[-1], frame)
-    done = CliRunner().invoke(app, ["check", str(place / "rig.toml"), *names, "--no-log"])
-    return done.exit_code
-
-
-def arguments(words: Sequence[str]) -> argparse.Namespace:
+def main(words: Sequence[str]) -> None:
+    """Measure the wanted parts, and show them."""
     parser = argparse.ArgumentParser(description="How well `d3s check` finds and mends a drift.")
     parser.add_argument("--quick", action="store_true", help="few sets, for a first look")
     parser.add_argument("--patterns", choices=("report", "tuning"), default="report")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the frames")
-    parser.add_argument("--only", choices=PARTS)
-    return parser.parse_args(words)
-
-
-def main(words: Sequence[str]) -> None:
-    args = arguments(words)
+    parser.add_argument("--only", choices=("found", "depth", "good"))
+    args = parser.parse_args(words)
     counts = QUICK if args.quick else FULL
     scene = scenes(args.folder, SCENES, args.patterns)
-    sheets: list[Sheet] = []
-
-    def wanted(name: str) -> bool:
-        return args.only in (None, name)
-
-    if wanted("walls"):
-        sheets.append(walls_sheet(args.folder, args.patterns))
-    if wanted("unknown"):
-        sheets.append(unknown_sheet(args.folder, scene))
-    if wanted("warnings"):
-        sheets.append(warnings_sheet(scene))
-    if wanted("depth"):
+    if args.only in (None, "depth"):
         seen = walls(args.folder, WALLS_M, args.patterns, WALL_TEXTURES)
-        sheets.append(depth_sheet(scene, seen))
-    if wanted("found") or wanted("good"):
+        show([depth_sheet(scene, seen)])
+    if args.only != "depth":
         room = rooms(args.folder, ROOMS, args.patterns)
-        names = "random scenes", "rooms"
-        if wanted("found"):
-            cameras = (scene, counts.scenes), (room, counts.rooms)
-            sheets.append(found_sheet(dict(zip(names, cameras, strict=True))))
-        if wanted("good"):
-            few = max(counts.good // 10, 1)
-            cameras = (scene, counts.good - few), (room, few)
-            sheets.append(good_sheet(dict(zip(names, cameras, strict=True))))
-    show(sheets)
+        few = max(counts.good // 10, 1)
+        if args.only != "good":
+            cameras = {"random scenes": (scene, counts.scenes), "rooms": (room, counts.rooms)}
+            show([found_sheet(cameras)])
+        if args.only != "found":
+            cameras = {"random scenes": (scene, counts.good - few), "rooms": (room, few)}
+            show([good_sheet(cameras)])
 
 
 if __name__ == "__main__":

@@ -70,13 +70,6 @@ def walls(folder: Path, distances_m: Sequence[float], patterns: str, count: int 
     return _typical(folder, f"{patterns}_wall_{marks}", some)
 
 
-def plain_walls(folder: Path, count: int) -> Camera:
-    """Walls without texture."""
-    texture = d3s.Texture(pattern="noise_smooth", contrast=0.0, seed=1)
-    some = [d3s.Plane(depth_m=0.6 + 0.2 * number, texture=texture) for number in range(count)]
-    return _typical(folder, "plain", some)
-
-
 def _typical(folder: Path, name: str, some: Sequence[d3s.RandomScene | d3s.Plane]) -> Camera:
     folder.mkdir(parents=True, exist_ok=True)
     layout = part_of_sensor(SHAPE)

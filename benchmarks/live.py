@@ -31,12 +31,11 @@ import numpy as np
 from d3s.camera.capture import LiveCamera
 from d3s.camera.capture.twin import TwinDevice, twin_pairs
 from d3s.camera.live.channel import unpacked
-from d3s.camera.live.feed import Feed, live_page
+from d3s.camera.live.feed import Feed
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
 from d3s.camera.live.settings import FAST, Settings
-from d3s.camera.live.shows import LiveShow
 from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
 from d3s.runtime.parallel import beside_others
@@ -106,8 +105,8 @@ def piped(frames, rig, settings, seconds, browser) -> Measured:
     """Run the pipeline with one watcher."""
     camera = LiveCamera(TwinDevice(frames, rate_hz=RATE_HZ))
     with Pipeline(camera, rig, settings=settings) as pipeline:
-        feed = Feed(LiveShow(pipeline, title="benchmark"))
-        with Server([live_page(feed)]).running() as address:
+        feed = Feed(pipeline, title="benchmark")
+        with Server([feed.page()]).running() as address:
             words = [sys.executable, __file__, "--watch", address, "--seconds", str(seconds + 6)]
             watcher = subprocess.Popen([*words, *(["--browser", browser] if browser else [])])
             _wait_for(lambda: len(feed.latencies_s) > 5)

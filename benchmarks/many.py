@@ -27,7 +27,7 @@ from d3s.estimate.drift_watch import DriftSample
 from d3s.files import write_image
 from d3s.frames import FrameFiles
 from sheets import Sheet, show
-from timing import machine
+from timing import processor
 
 HELPERS = Path(__file__).parents[1] / "tests" / "helpers"
 SHAPE = (300, 640)
@@ -289,8 +289,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, help="folder that keeps the simulated pairs")
     given = parser.parse_args()
     if given.frames:
-        processor = machine()["processor"]
-        print(f"{given.frames} pairs of {SHAPE[0]} x {SHAPE[1]} pixels on {processor}")
+        print(f"{given.frames} pairs of {SHAPE[0]} x {SHAPE[1]} pixels on {processor()}")
         with tempfile.TemporaryDirectory() as folder:
             pairs = given.pairs or Path(folder)
             pairs.mkdir(exist_ok=True)

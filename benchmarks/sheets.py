@@ -16,20 +16,6 @@ class Sheet(NamedTuple):
     lines: Sequence[Sequence[str]]
     words: tuple[int, ...] = (0,)  # columns of text, aligned left; all others are aligned right
 
-    def as_rich(self) -> Table:
-        """Table for the terminal, without the marks of Markdown."""
-        table = Table(title=self.title, title_justify="left")
-        for i, heading in enumerate(self.headings):
-            table.add_column(_plain(heading), justify="left" if i in self.words else "right")
-        for line in self.lines:
-            table.add_row(*map(_plain, line))
-        return table
-
-
-def _plain(cell: str) -> Text:
-    """Cell as a `Text`: rich does not interpret its brackets."""
-    return Text(cell.replace("`", "").replace("**", ""))
-
 
 def show(sheets: Iterable[Sheet]) -> None:
     """Print tables, as wide as the terminal, or 160 columns where there is none."""
@@ -37,4 +23,9 @@ def show(sheets: Iterable[Sheet]) -> None:
     if not console.is_terminal:
         console = Console(width=160)
     for sheet in sheets:
-        console.print(sheet.as_rich())
+        table = Table(title=sheet.title, title_justify="left")
+        for i, heading in enumerate(sheet.headings):
+            table.add_column(Text(heading), justify="left" if i in sheet.words else "right")
+        for line in sheet.lines:
+            table.add_row(*(Text(cell.replace("`", "").replace("**", "")) for cell in line))
+        console.print(table)

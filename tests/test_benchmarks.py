@@ -1,54 +1,42 @@
-"""Benchmarks measure what they say: the speed, the warnings of spoilt pairs, the ablation."""
+"""Benchmarks measure what they say: speed, calibrations, warnings, the ablation."""
 
 import sys
-from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import d3s
 from d3s.estimate.diagnosis import Cause
+from depth_maps import made_depth_map
 from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import ablation
+import calibration
 import causes
 import faults
-import fresh
-import speed
-import workloads
-from figures import TARGETS, sheet
-
-TINY = replace(
-    workloads.QUICK,
-    frame=(100, 240),
-    tile=(50, 120),
-    numbers=(32, 48),
-    counts=(4, 8),
-    joint_oracle=(60, 160),
-    consensus_oracle=(40, 160),
-    rounds=1,
-    budget_s=0.0,
-)
+import run
 
 
 @pytest.mark.slow
-def test_every_target_is_measured_on_tiny_frames(monkeypatch, capsys):
-    # What needs new processes, and compiles, has figures that miss.
-    calls = fresh.FirstCalls(ever_s=99.0, said=(), warm_s=9.0, import_s=9.0)
-    memory = fresh.Memory(peak=999_000_000, peak_by_rusage=999_000_000, kept=1)
-    monkeypatch.setattr(fresh, "first_calls", lambda *_: calls)
-    monkeypatch.setattr(fresh, "memory", lambda *_: memory)
-    rows, sheets = speed.measured(TINY)
-    assert [row.key for row in rows] == list(TARGETS)
-    missed = {row.key for row in rows if row.held is False}
-    assert missed >= {"memory", "warm_call", "import", "first_ever", "first_ever_line"}
-    (same,) = (row.measured for row in rows if row.key == "joint_same")
-    assert same >= 99
-    speed.show([sheet(rows), *sheets])
+def test_times_and_memory_are_measured_on_small_frames(capsys):
+    run.main(["--quick", "--only", "against_opencv", "with_threads", "growth", "files"])
     shown = capsys.readouterr().out
-    assert all(one.title.split(",")[0] in shown for one in sheets)
-    assert "`" not in shown
+    assert shown.count(" x ") >= 8
+    assert "refine" in shown
+
+
+def test_walls_are_judged_in_each_part_of_the_field(tmp_path):
+    found = made_depth_map(np.full((60, 200), 1.01), sigma_m=0.004)
+    full = calibration.figures(found, 1.0, np.s_[:, :])
+    assert full["bias_cm"] == pytest.approx(1.0, abs=1e-4)
+    assert (full["within_1"], full["within_3"]) == (0, 100)
+    calibration.keep(tmp_path / "walls.csv", "lens1", [full])
+    calibration.keep(tmp_path / "walls.csv", "lens2", [full, full])
+    calibration.keep(tmp_path / "walls.csv", "lens1", [full])
+    assert list(pd.read_csv(tmp_path / "walls.csv")["set"]) == ["lens2", "lens2", "lens1"]
 
 
 # Faults and variants ------------------------------------------------------------------------------

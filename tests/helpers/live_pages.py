@@ -1,5 +1,7 @@
 """Small live pages for tests: frames that alternate between two depths, and their server."""
 
+import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -7,11 +9,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple, Self
 
+import aiohttp
+
 import d3s
-from d3s.camera.live.feed import Feed, live_page
+from d3s.camera.live.channel import unpacked
+from d3s.camera.live.feed import Feed
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
-from d3s.camera.live.shows import LiveShow
 from d3s.frames import Frame, Refused
 from d3s.rig import Rig
 
@@ -83,8 +87,45 @@ class Running(NamedTuple):
 def running_live(folder=None, *, rate_hz: float = 50.0, new_recorder=None) -> Iterator[Running]:
     camera = FakeCamera(rate_hz=rate_hz)
     with Pipeline(camera, RIG, new_recorder=new_recorder) as pipeline:
-        feed = Feed(LiveShow(pipeline, title="Test", folder=folder))
-        server = Server([live_page(feed)])
+        feed = Feed(pipeline, title="Test", folder=folder)
+        server = Server([feed.page()])
         with server.running() as address:
             yield Running(address, server, feed, pipeline, camera)
         feed.close()
+
+
+def talk(address, work, name="live"):
+    """Run work(socket) on a connection of its own to a page."""
+
+    async def run():
+        origin = address.rsplit("/", 2)[0]
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(f"{address}{name}/socket", origin=origin) as socket,
+        ):
+            return await work(socket)
+
+    return asyncio.run(run())
+
+
+async def message_of(socket, kind):
+    """Next message of a kind, with its pictures; others are passed over."""
+    while True:
+        message = await socket.receive(timeout=60)
+        assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message
+        is_text = message.type is aiohttp.WSMsgType.TEXT
+        header, pictures = (json.loads(message.data), []) if is_text else unpacked(message.data)
+        if header["is"] == kind:
+            return header, pictures
+
+
+async def next_frame(socket, **asked):
+    await socket.send_json({"ask": "frame", **asked})
+    return await message_of(socket, "frame")
+
+
+async def answer_to(socket, **question):
+    await socket.send_json({**question, "id": 7})
+    header, _ = await message_of(socket, "answer")
+    assert header["id"] == 7
+    return header

@@ -276,7 +276,7 @@ def _capture(session: "Session", planned: list[float]) -> None:
                 break
             continue
         if captured.filed is None:
-            typer.echo("Not filed. " + " ".join(captured.checked.problems))
+            typer.echo("Not filed. " + " ".join(captured.problems))
             continue
         typer.echo(f"Filed as {captured.filed.name}.")
         planned = [one for one in planned if one != captured.filed.distance_m]

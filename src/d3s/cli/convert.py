@@ -334,7 +334,7 @@ def _is_conversion(files: list[Path]) -> bool:
 
 def _convert_recording(source: Path, target: Path, options: _RecordingOptions) -> None:
     """Convert a recording to a folder or a bag, or one of these to a recording."""
-    from d3s.camera.recording.mcap_file import check_installed
+    from d3s.camera.recording.mcap import check_installed
 
     check_installed()
     if source.suffix.lower() != _RECORDING:

@@ -29,8 +29,8 @@ from d3s.cli.options import (
 from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 
 if TYPE_CHECKING:
+    from d3s.camera.live.feed import Show
     from d3s.camera.live.pipeline import Counts
-    from d3s.camera.live.saved import Show
     from d3s.camera.live.server import Page
     from d3s.camera.live.settings import Settings
     from d3s.camera.recording import Recorder
@@ -152,7 +152,6 @@ def live(
     """
     from d3s.camera.live import check_server
     from d3s.camera.live.pipeline import Pipeline
-    from d3s.camera.live.shows import LiveShow
     from d3s.frames import SourceOptions, open_source
 
     check_server()
@@ -182,13 +181,12 @@ def live(
             pipeline.start_recording()
         stack.enter_context(pipeline)
         title = name_of(frames, source)
-        show = LiveShow(pipeline, title=title, folder=output)
         if foxglove:
             from d3s.camera.live.foxglove import WARNING, serving
 
-            link = stack.enter_context(serving(show))
+            link = stack.enter_context(serving(pipeline, title=title))
             typer.echo(f"Open {link} in Foxglove. Warning: {WARNING}", err=True)
-        _serve(stack, show, showing, address)
+        _serve(stack, pipeline, title, output, showing, address)
     if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
     if not pipeline.counts.computed:
@@ -249,18 +247,24 @@ def view(
     settings = _settings(estimating)
     saved = open_saved(path, rig_of_word(rig))
     with ExitStack() as stack:
-        show = SavedShow(saved, title=path.name, settings=settings, folder=output)
-        stack.enter_context(show)
-        _serve(stack, show, showing, address)
+        show = stack.enter_context(SavedShow(saved, settings=settings))
+        _serve(stack, show, path.name, output, showing, address)
 
 
-def _serve(stack: ExitStack, show: "Show", showing: ShowOptions, address: Address) -> None:
+def _serve(
+    stack: ExitStack,
+    show: "Show",
+    title: str,
+    folder: Path,
+    showing: ShowOptions,
+    address: Address,
+) -> None:
     """Serve the page of a show until it ends."""
-    from d3s.camera.live.feed import Feed, live_page
+    from d3s.camera.live.feed import Feed
 
-    feed = Feed(show)
+    feed = Feed(show, title=title, folder=folder)
     stack.callback(feed.close)
-    serve([live_page(feed)], address, seconds=showing.seconds, quiet=showing.quiet)
+    serve([feed.page()], address, seconds=showing.seconds, quiet=showing.quiet)
 
 
 def serve(
@@ -309,7 +313,7 @@ def _rig_of(source: str, rig: str | None) -> "Rig":
         return Rig.paper_prototype()
     if Path(source).suffix.lower() == _RECORDING:
         from d3s.camera.recording import Recording
-        from d3s.camera.recording.replay import rig_of
+        from d3s.camera.recording.reader import rig_of
 
         with Recording(source) as recording:
             return rig_of(recording)

@@ -65,7 +65,7 @@ def record(
     """
     from d3s.camera.capture.live_camera import LiveCamera, misfit
     from d3s.camera.recording import Recorder
-    from d3s.camera.recording.mcap_file import check_installed
+    from d3s.camera.recording.mcap import check_installed
     from d3s.frames import SourceOptions
 
     check_installed()

@@ -1,7 +1,6 @@
 """The alignment page as a client sees it: readings, captures, and the report."""
 
 import asyncio
-import json
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from d3s.camera.align.feed import align_pages
 from d3s.camera.align.filing import CaptureFolder
 from d3s.camera.align.session import CalibrationOutcome, Session
 from d3s.camera.align.watch import Watch
-from d3s.camera.live.channel import unpacked
 from d3s.camera.live.server import Server
+from live_pages import answer_to, next_frame, talk
 
 REPORT = "<!doctype html><title>Report</title><p>all is well</p>"
 
@@ -55,44 +54,14 @@ def running(folder: Path, *frames):
         yield address, session
 
 
-async def answer_to(socket, **question):
-    await socket.send_json({**question, "id": 5})
-    while True:
-        message = await socket.receive(timeout=60)
-        if message.type is aiohttp.WSMsgType.TEXT:
-            found = json.loads(message.data)
-            if found["is"] == "answer":
-                return found
-
-
-async def next_frame(socket):
-    while True:
-        await socket.send_json({"ask": "frame"})
-        message = await socket.receive(timeout=60)
-        if message.type is aiohttp.WSMsgType.BINARY:
-            return unpacked(message.data)
-
-
-def talk(address, work):
-    async def run():
-        origin = address.rsplit("/", 2)[0]
-        async with (
-            aiohttp.ClientSession() as client,
-            client.ws_connect(f"{address}align/socket", origin=origin) as socket,
-        ):
-            return await work(client, socket)
-
-    return asyncio.run(run())
-
-
 def test_frames_have_readings_and_a_picture(tmp_path):
-    async def work(_client, socket):
+    async def work(socket):
         first = await next_frame(socket)
         second = await next_frame(socket)
         return first, second
 
     with running(tmp_path, misassembled("stone", -1)) as (address, _):
-        (first, pictures), (second, _) = talk(address, work)
+        (first, pictures), (second, _) = talk(address, work, "align")
     assert second["number"] > first["number"]
     assert (first["rows"], first["cols"]) == SHAPE
     assert first["next"] == "centre"
@@ -106,7 +75,7 @@ def test_frames_have_readings_and_a_picture(tmp_path):
 
 
 def test_captures_and_calibration(tmp_path):
-    async def work(client, socket):
+    async def work(socket):
         early = await answer_to(socket, ask="calibrate")
         filed = [
             await answer_to(socket, ask="capture", distance_m=0.3 + 0.1 * number)
@@ -114,15 +83,16 @@ def test_captures_and_calibration(tmp_path):
         ]
         back = await answer_to(socket, ask="take_back", name=filed[0]["filed"]["name"])
         again = await answer_to(socket, ask="capture", distance_m=0.3)
-        async with client.get(f"{address}report/") as missing:
-            assert missing.status == 404
-        done = await answer_to(socket, ask="calibrate")
-        async with client.get(f"{address}report/") as report:
-            policy = report.headers["Content-Security-Policy"]
-            return early, filed, back, again, done, await report.text(), policy
+        async with aiohttp.ClientSession() as client:
+            async with client.get(f"{address}report/") as missing:
+                assert missing.status == 404
+            done = await answer_to(socket, ask="calibrate")
+            async with client.get(f"{address}report/") as report:
+                policy = report.headers["Content-Security-Policy"]
+                return early, filed, back, again, done, await report.text(), policy
 
     with running(tmp_path, wall(seed=1), wall(seed=2)) as (address, _):
-        early, filed, back, again, done, page, policy = talk(address, work)
+        early, filed, back, again, done, page, policy = talk(address, work, "align")
     assert "5 more are needed" in early["error"]
     assert [one["problems"] for one in filed] == [[]] * 5
     assert len(back["captures"]["filed"]) == 4
@@ -144,11 +114,11 @@ def test_captures_and_calibration(tmp_path):
     ],
 )
 def test_wrong_questions_are_answered_in_a_sentence(tmp_path, question, words):
-    async def work(_client, socket):
+    async def work(socket):
         return await answer_to(socket, **question)
 
     with running(tmp_path, wall()) as (address, _):
-        assert words in talk(address, work)["error"]
+        assert words in talk(address, work, "align")["error"]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
@@ -163,9 +133,10 @@ def test_page_in_a_browser(tmp_path, width):
             values = await page.js(VALUES)
             await page.js(
                 "document.getElementById('list').value = '0.4, 0.5';"
-                "document.getElementById('list').dispatchEvent(new Event('change'));"
-                "document.getElementById('capture').click()"
+                "document.getElementById('list').dispatchEvent(new Event('change'))"
             )
+            await page.until("document.getElementById('capture-distance').value === '0.4'", 60)
+            await page.js("document.getElementById('capture').click()")
             await page.until(
                 "document.getElementById('capture-note').textContent.startsWith('Filed')", 60
             )

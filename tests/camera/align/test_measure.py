@@ -109,18 +109,6 @@ def pinhole():
     return d3s.Rig(optics=RIG.optics.replace(aperture_radius_m=0.0))
 
 
-def test_counts_give_what_floats_give(good):
-    counts = np.rint(wall() * 65535).astype(np.uint16)
-    found = measure(counts, RIG, distance_m=WALL_M)
-    assert found["rows_px"].value == pytest.approx(good["rows_px"].value, abs=0.01)
-
-
-def test_missing_pixels_do_not_stop_it():
-    frame = wall().copy()
-    frame[10:20, 30:40] = np.nan
-    assert measure(frame, RIG)["roll_rad"].state == "good"
-
-
 def test_colour_sensor_is_measured_by_its_luminance():
     scene = d3s.Plane(depth_m=WALL_M, texture=d3s.Texture(pattern="stone", colour=0.5))
     mounts = (d3s.Mount(), d3s.Mount(shift_y_px=10.0))

@@ -61,9 +61,9 @@ def test_capture_files_still_frames_and_refuses_others(tmp_path):
         camera.frames = tuple(np.roll(wall(), 4 * step, axis=0) for step in range(11))
         moved = session.capture(0.5)
         assert moved.filed is None
-        assert "Wait until nothing moves" in moved.checked.problems[0]
+        assert "Wait until nothing moves" in moved.problems[0]
         camera.frames = (plain(),)
-        assert "no texture" in session.capture(0.6).checked.problems[0]
+        assert "no texture" in session.capture(0.6).problems[0]
         with pytest.raises(CapturesError, match="4 more are needed"):
             Session(
                 camera, Watch(RIG), captures=folder, calibrate=lambda *_: None
@@ -96,17 +96,6 @@ def test_words_open_sources_of_raw_frames(tmp_path):
     assert isinstance(outcomes[2], Refused)
     with pytest.raises(InputError, match="no such file"):
         open_raw("nowhere.png", RIG)
-
-
-def test_twin_stands_for_its_raw_frames():
-    with open_raw("twin:128x256", small_twin()) as camera:
-        frame = next(iter(camera))
-    assert frame.counts is not None
-    assert frame.shape == (128, 256)
-
-
-def small_twin():
-    return d3s.Rig(optics=RIG.optics.replace(pixel_pitch_m=30e-6))
 
 
 @pytest.mark.slow

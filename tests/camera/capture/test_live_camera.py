@@ -12,7 +12,7 @@ from calibrations import calibration
 from d3s.camera.capture import FaultKind, LiveCamera
 from d3s.camera.capture.live_camera import misfit
 from d3s.errors import InputError
-from d3s.frames import Frame, Refused, Source, open_source
+from d3s.frames import Frame, Refused, Source
 from fake_camera import FakeDevice, FakeFault, FakeScript, script_number
 
 RATE_HZ = 200.0
@@ -203,12 +203,6 @@ def test_closing_in_another_thread_ends_a_camera_that_waits():
     started_s = time.monotonic()
     assert len(list(camera)) == 1
     assert time.monotonic() - started_s < 2
-
-
-@pytest.mark.parametrize("word", ["no_such_file", "twin:ab", "uvc:x", "fake:none.toml"])
-def test_unknown_words_are_refused(word):
-    with pytest.raises(d3s.D3SError):
-        open_source(word)
 
 
 def test_the_first_frame_is_given_again():

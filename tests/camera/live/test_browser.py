@@ -7,7 +7,7 @@ from aiohttp import web
 
 import d3s
 from chromium import CHROMIUM, tab
-from d3s.camera.live.feed import Feed, live_page
+from d3s.camera.live.feed import Feed
 from d3s.camera.live.saved import SavedShow, open_saved
 from d3s.camera.live.server import Server
 from live_pages import RIG, SHAPE, depth_of, running_live, views
@@ -146,9 +146,9 @@ def test_saved_page_with_time_line(tmp_path):
             await page.until(f"{COLOURED} < 0.01")
             assert page.errors == []
 
-    with SavedShow(open_saved(tmp_path), title="saved") as show:
-        feed = Feed(show)
-        with Server([live_page(feed)]).running() as address:
+    with SavedShow(open_saved(tmp_path)) as show:
+        feed = Feed(show, title="saved")
+        with Server([feed.page()]).running() as address:
             asyncio.run(run(address))
         feed.close()
 

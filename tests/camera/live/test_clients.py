@@ -14,10 +14,9 @@ import pytest
 
 from d3s.camera.capture.live_camera import LiveCamera
 from d3s.camera.capture.twin import TwinDevice, twin_pairs
-from d3s.camera.live.feed import Feed, live_page
+from d3s.camera.live.feed import Feed
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.server import Server
-from d3s.camera.live.shows import LiveShow
 from live_pages import RIG, SHAPE
 
 MOST_GROWTH_BYTES = 30e6  # of pictures in buffers of sockets; one frame that leaks is 0.5 MB
@@ -48,8 +47,8 @@ def crowd(address, origin, seconds) -> list[int]:
 def test_crowd_costs_the_capture_nothing(seconds, rate_hz):
     device = TwinDevice(list(twin_pairs(RIG, shape=SHAPE, steps=2)), rate_hz=rate_hz)
     with Pipeline(LiveCamera(device), RIG) as pipeline:
-        feed = Feed(LiveShow(pipeline, title="crowd"))
-        server = Server([live_page(feed)])
+        feed = Feed(pipeline, title="crowd")
+        server = Server([feed.page()])
         with server.running() as address:
             origin = f"http://127.0.0.1:{server.gate.port}"
             socket = f"{address}live/socket"

@@ -11,7 +11,6 @@ from d3s.camera.capture import LiveCamera
 from d3s.camera.live import pipeline as module
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.results import LiveDepth
-from d3s.camera.live.shows import LiveShow
 from fake_camera import FakeDevice, FakeFault, FakeScript
 from live_pages import RIG, views
 
@@ -59,10 +58,9 @@ def test_faults_are_told_and_the_picture_comes_back(monkeypatch):
     pipeline = Pipeline(camera, RIG)
     pipeline.results.listeners.append(note)
     with pipeline:
-        show = LiveShow(pipeline, title="fake")
         end = time.monotonic() + 30
         while time.monotonic() < end and len(shown) < 110:
-            status = show.status()
+            status = pipeline.status()
             told.append((time.monotonic(), status["state"], status["stale"]))
             time.sleep(0.05)
         counts = pipeline.counts

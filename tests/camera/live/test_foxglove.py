@@ -6,7 +6,6 @@ import json
 import aiohttp
 import pytest
 
-from d3s.camera.live.shows import LiveShow
 from live_pages import SHAPE, running_live
 
 
@@ -32,9 +31,7 @@ def test_a_client_gets_depth_from_this_machine_only():
                 pass
             return found.data
 
-    with running_live() as live:
-        show = LiveShow(live.pipeline, title="Test")
-        with serving(show, port=0) as address:
-            assert address.startswith("ws://127.0.0.1:")
-            data = asyncio.run(first(address))
+    with running_live() as live, serving(live.pipeline, title="Test", port=0) as address:
+        assert address.startswith("ws://127.0.0.1:")
+        data = asyncio.run(first(address))
     assert len(data) > 4 * SHAPE[0] * SHAPE[1]

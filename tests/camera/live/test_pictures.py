@@ -71,13 +71,6 @@ def test_flags_have_their_colours_and_shares(result):
     assert shares == {"none": 0.75, "occluded": 0.25}
 
 
-def test_filter_hides_depths(result):
-    before, _ = picture(result, Panel(kind="depth", width=200))
-    after, _ = picture(result, Panel(kind="depth", width=200), Filter(max_sigma_m=1e-9))
-    assert before.std() > 5
-    assert after == pytest.approx(0xBB, abs=2)
-
-
 def test_points_hold_depth_and_sigma(result):
     image, legend = picture(result, Panel(kind="points", width=4000))
     coded = image[: SHAPE[0]].astype(np.float64)

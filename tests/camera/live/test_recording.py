@@ -1,9 +1,7 @@
 """Recording from the live page: what is recorded gives the same depth again, to the last bit."""
 
-import asyncio
 import time
 
-import aiohttp
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from d3s.camera.capture.twin import TwinDevice, twin_pairs
 from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.results import LiveDepth, compute
 from d3s.camera.live.settings import Settings
-from live_pages import RIG, SHAPE, running_live
+from live_pages import RIG, SHAPE, answer_to, running_live, talk
 
 pytest.importorskip("foxglove")
 
@@ -49,25 +47,18 @@ def test_replay_has_the_bytes_of_live_depth(tmp_path):
 def test_record_button(tmp_path):
     paths = (tmp_path / f"{number}.mcap" for number in range(9))
 
-    async def press(live, on):
-        async with (
-            aiohttp.ClientSession() as session,
-            session.ws_connect(live.socket, origin=live.origin) as socket,
-        ):
-            hello = await socket.receive_json(timeout=30)
-            assert hello["abilities"]["record"]
-            await socket.send_json({"ask": "record", "on": on, "id": 1})
-            answer = await socket.receive_json(timeout=30)
-            assert ".mcap" in answer["text"]
-            return answer["recording"]
+    def press(live, on):
+        answer = talk(live.address, lambda socket: answer_to(socket, ask="record", on=on))
+        assert ".mcap" in answer["text"]
+        return answer["recording"]
 
     with running_live(new_recorder=lambda: Recorder(next(paths), rig=RIG)) as live:
         for _ in range(2):  # a file each
-            assert asyncio.run(press(live, True)) is True
+            assert press(live, True) is True
             before = live.pipeline.counts.recorded
             while live.pipeline.counts.recorded < before + 3:
                 time.sleep(0.01)
-            assert asyncio.run(press(live, False)) is False
+            assert press(live, False) is False
         total = live.pipeline.counts.recorded
     sizes = []
     for path in sorted(tmp_path.glob("*.mcap")):

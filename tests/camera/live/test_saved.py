@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.camera.live.saved import SavedFrames, SavedMaps, SavedShow, open_saved
+from d3s.camera.live.saved import SavedShow, open_saved
 from d3s.camera.live.settings import Filter
 from d3s.errors import InputError
 from d3s.files import write_image
@@ -45,13 +45,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "rig"),
-    [("maps", SavedMaps, None), ("pairs", SavedFrames, RIG), ("two.mcap", SavedFrames, None)],
+    ("name", "is_estimated", "rig"),
+    [("maps", False, None), ("pairs", True, RIG), ("two.mcap", True, None)],
 )
-def test_time_line_of_maps_pairs_and_recordings(folder, name, kind, rig):
+def test_time_line_of_maps_pairs_and_recordings(folder, name, is_estimated, rig):
     saved = open_saved(folder / name, rig)
-    assert isinstance(saved, kind)
-    with SavedShow(saved, title=name) as show:
+    assert saved.is_estimated is is_estimated
+    with SavedShow(saved) as show:
         assert show.abilities()["positions"] == 2
         first = wait_for(show, lambda one: one.position == 0)
         assert depth_of(first) == pytest.approx(DEPTHS_M[0], abs=0.02)
@@ -65,7 +65,7 @@ def test_time_line_of_maps_pairs_and_recordings(folder, name, kind, rig):
 
 
 def test_settings_of_saved_frames(folder):
-    with SavedShow(open_saved(folder / "pairs", RIG), title="pairs") as show:
+    with SavedShow(open_saved(folder / "pairs", RIG)) as show:
         first = wait_for(show, lambda _: True)
         show.change({"min_confidence": 0.9})
         assert show.results.peek() is first  # the filter needs no estimate
@@ -85,7 +85,7 @@ def test_settings_of_saved_frames(folder):
     ],
 )
 def test_wrong_actions_are_refused(folder, action, values, words):
-    show = SavedShow(open_saved(folder / "maps"), title="maps")
+    show = SavedShow(open_saved(folder / "maps"))
     with pytest.raises(InputError, match=words):
         show.act(action, values)
 
@@ -93,7 +93,7 @@ def test_wrong_actions_are_refused(folder, action, values, words):
 def test_damaged_file_is_told_and_the_next_one_shown(folder, tmp_path):
     (tmp_path / "a.npz").write_bytes(b"no depth map")
     (tmp_path / "b.npz").write_bytes((folder / "maps" / "1_depth.npz").read_bytes())
-    with SavedShow(open_saved(tmp_path), title="maps") as show:
+    with SavedShow(open_saved(tmp_path)) as show:
         deadline = time.monotonic() + 30
         while "a.npz" not in show.status()["state"]:
             assert time.monotonic() < deadline

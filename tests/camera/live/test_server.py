@@ -1,7 +1,6 @@
 """The server as a client sees it: frames, clicks, settings, and what is refused."""
 
 import asyncio
-import json
 import socket
 import time
 from contextlib import ExitStack, suppress
@@ -12,9 +11,8 @@ import numpy as np
 import pytest
 
 from d3s.camera.live import server
-from d3s.camera.live.channel import unpacked
 from d3s.camera.live.security import MAX_MESSAGE_BYTES
-from live_pages import SHAPE, depth_of, running_live
+from live_pages import SHAPE, answer_to, depth_of, message_of, next_frame, running_live, talk
 
 PANELS = [{"kind": "depth", "width": 200}, {"kind": "flags", "width": 100}]
 
@@ -25,56 +23,19 @@ def live(tmp_path_factory):
         yield running
 
 
-def on_page(live, work):
-    """Run work(socket, hello) on a connection of its own."""
-
-    async def run():
-        async with (
-            aiohttp.ClientSession() as session,
-            session.ws_connect(live.socket, origin=live.origin) as socket,
-        ):
-            hello = json.loads((await socket.receive(timeout=20)).data)
-            return await work(socket, hello)
-
-    return asyncio.run(run())
-
-
-async def next_frame(socket, *, after=None, version=None, panels=PANELS):
-    await socket.send_json({"ask": "frame", "after": after, "version": version, "panels": panels})
-    while True:
-        message = await socket.receive(timeout=60)
-        assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message
-        header, pictures = opened(message)
-        if header["is"] == "frame":
-            return header, pictures
-
-
-def opened(message):
-    """Header and pictures of a message with or without pictures."""
-    if message.type is aiohttp.WSMsgType.BINARY:
-        return unpacked(message.data)
-    return json.loads(message.data), []
-
-
-async def answer_to(socket, **question):
-    await socket.send_json({**question, "id": 7})
-    while True:
-        message = await socket.receive(timeout=20)
-        assert message.type is aiohttp.WSMsgType.TEXT, message
-        found = json.loads(message.data)
-        if found["is"] == "answer":
-            assert found["id"] == 7
-            return found
+async def frame_of(socket, *, after=None, version=None, panels=PANELS):
+    return await next_frame(socket, after=after, version=version, panels=panels)
 
 
 def test_frames_come_one_by_one_with_pictures(live):
-    async def work(socket, hello):
+    async def work(socket):
+        hello, _ = await message_of(socket, "hello")
         assert [one["kind"] for one in hello["panels"]][:3] == ["left", "right", "depth"]
-        first, pictures = await next_frame(socket)
-        second, _ = await next_frame(socket, after=first["serial"], version=first["version"])
+        first, pictures = await frame_of(socket)
+        second, _ = await frame_of(socket, after=first["serial"], version=first["version"])
         return first, second, pictures
 
-    first, second, pictures = on_page(live, work)
+    first, second, pictures = talk(live.address, work)
     assert second["serial"] > first["serial"]
     assert second["number"] > first["number"]
     shapes = [cv2.imdecode(np.frombuffer(one, np.uint8), 1).shape for one in pictures]
@@ -89,19 +50,18 @@ def test_frames_come_one_by_one_with_pictures(live):
 
 
 def test_clicks_are_answered_from_the_frame_shown(live):
-    async def work(socket, hello):
-        del hello
+    async def work(socket):
         found = []
         after = None
         for _ in range(4):
-            header, _ = await next_frame(socket, after=after, version=0, panels=[])
+            header, _ = await frame_of(socket, after=after, version=0, panels=[])
             after = header["serial"]
             await asyncio.sleep(0.1)  # newer results come meanwhile
             value = await answer_to(socket, ask="pixel", serial=after, place=[50, 90])
             found.append((header["number"], value))
         return found
 
-    for number, value in on_page(live, work):
+    for number, value in talk(live.address, work):
         assert value["depth_m"] == pytest.approx(depth_of(number), abs=0.02)
         assert 0 < value["sigma_m"] < 0.01
         assert value["flags"] == []
@@ -124,11 +84,10 @@ def test_clicks_are_answered_from_the_frame_shown(live):
     ],
 )
 def test_wrong_questions_are_answered_in_a_sentence(live, question, words):
-    async def work(socket, hello):
-        del hello
+    async def work(socket):
         return await answer_to(socket, **question)
 
-    assert words in on_page(live, work)["error"]
+    assert words in talk(live.address, work)["error"]
 
 
 @pytest.mark.parametrize(
@@ -136,43 +95,24 @@ def test_wrong_questions_are_answered_in_a_sentence(live, question, words):
     [7, [3], [{"kind": "depth"}], [{"kind": "x", "width": 90}], [{"kind": "depth", "width": 1e9}]],
 )
 def test_wrong_panels_are_a_problem(live, panels):
-    async def work(socket, hello):
-        del hello
+    async def work(socket):
         await socket.send_json({"ask": "frame", "panels": panels})
-        return json.loads((await socket.receive(timeout=20)).data)
+        return await message_of(socket, "problem")
 
-    assert on_page(live, work)["is"] == "problem"
-
-
-def test_settings_change_while_it_runs(live):
-    async def work(socket, hello):
-        del hello
-        before, _ = await next_frame(socket, panels=[])
-        await answer_to(socket, ask="set", changes={"options": {"finest_scale": 2}})
-        sigma = await answer_to(socket, ask="set", changes={"max_sigma_m": 1e-9})
-        _, all_hidden = await next_frame(socket, after=before["serial"], version=None)
-        await answer_to(
-            socket, ask="set", changes={"max_sigma_m": None, "options": {"finest_scale": None}}
-        )
-        return sigma, all_hidden
-
-    sigma, (depth, _) = on_page(live, work)
-    assert sigma["settings"]["options"] == {"finest_scale": 2}
-    picture = cv2.imdecode(np.frombuffer(depth, np.uint8), 1)
-    assert picture.std() < 2  # grey all over: no depth is that certain
-    assert live.pipeline.settings.options.model_dump(exclude_unset=True) == {}
+    assert talk(live.address, work)
 
 
 def test_snapshot_is_the_frame_shown(live):
     import d3s
 
-    async def work(socket, hello):
+    async def work(socket):
+        hello, _ = await message_of(socket, "hello")
         assert hello["abilities"]["snapshot"]
-        header, _ = await next_frame(socket, panels=[])
+        header, _ = await frame_of(socket, panels=[])
         return header, await answer_to(socket, ask="snapshot", serial=header["serial"])
 
-    header, answer = on_page(live, work)
-    saved = d3s.DepthMap.load(live.feed.show._folder / answer["file"])
+    header, answer = talk(live.address, work)
+    saved = d3s.DepthMap.load(live.feed.folder / answer["file"])
     assert np.nanmedian(saved.depth_m) == pytest.approx(depth_of(header["number"]), abs=0.02)
 
 
@@ -266,11 +206,6 @@ def test_only_files_of_the_pages_are_served(live, path):
     assert "import" not in text
 
 
-def test_a_title_is_text(live):
-    page = server.Page(name="live", title="<b>&", files=live.server.pages[0].files)
-    assert b'<h1 id="title">&lt;b&gt;&amp;</h1>' in page.read_files()["index.html"]
-
-
 def opened_connection(live, words=b""):
     found = socket.create_connection(("127.0.0.1", live.server.gate.port), timeout=20)
     found.sendall(words)
@@ -325,13 +260,12 @@ def test_malformed_addresses_do_not_print_the_token(live, form, caplog, capfd):
     [("x" * (MAX_MESSAGE_BYTES + 1), 1009), ("no json", 1007), ("[1]", 1007), (b"bytes", 1003)],
 )
 def test_long_and_strange_messages_end_the_connection(live, message, code):
-    async def work(socket, hello):
-        del hello
+    async def work(socket):
         await (socket.send_str if isinstance(message, str) else socket.send_bytes)(message)
         while (found := await socket.receive(timeout=20)).type is aiohttp.WSMsgType.TEXT:
             pass
         assert found.type is aiohttp.WSMsgType.CLOSE
         return found.data
 
-    assert on_page(live, work) == code
+    assert talk(live.address, work) == code
     assert connect(live.socket, Origin=live.origin) == 101  # the server lives

@@ -9,7 +9,7 @@ import pytest
 
 import d3s
 from calibrations import calibration
-from d3s.camera.recording import Recorder, Recording, RecordingWriter, mcap_file
+from d3s.camera.recording import Recorder, Recording, RecordingWriter, mcap
 from d3s.camera.recording.conversion import recover
 from d3s.errors import InputError, OutputError
 from d3s.files import DepthImage
@@ -110,23 +110,6 @@ def test_other_readers_open_it(tmp_path):
     assert found["/depth/image"][1].log_time == found["/camera/image_raw"][1].log_time
 
 
-def test_both_views_have_their_camera(tmp_path):
-    from rosbags.highlevel import AnyReader
-
-    with RecordingWriter(tmp_path / "a.mcap", rig=RIG) as writer:
-        writer.write(views_frame(0))
-    with AnyReader([tmp_path / "a.mcap"]) as reader:
-        found = {
-            one.topic: reader.deserialize(data, one.msgtype) for one, _, data in reader.messages()
-        }
-    left, right = found["/left/camera_info"], found["/right/camera_info"]
-    assert left.header == found["/left/image_rect"].header == right.header
-    assert (left.height, left.width) == (20, 30)
-    focal_px, baseline_m = RIG.optics.focal_length_px, RIG.optics.baseline_m
-    assert list(left.p[:4]) == [focal_px, 0, 14.5, 0]
-    assert list(right.p[:4]) == [focal_px, 0, 14.5, -focal_px * baseline_m]
-
-
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
     frames = [counts_frame(number) for number in range(4)]
     write(tmp_path / "a.mcap", frames)
@@ -191,7 +174,7 @@ def test_no_recording_is_refused_in_a_sentence(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"a\.mcap: "):
         Recording(path)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         Recording(tmp_path / "none.mcap")
 
 
@@ -246,14 +229,14 @@ def test_a_full_disk_keeps_every_frame_but_the_last(tmp_path, monkeypatch):
     write(tmp_path / "whole.mcap", frames)
     limit = (tmp_path / "whole.mcap").stat().st_size // 2
 
-    class _Full(mcap_file._Output):
+    class _Full(mcap._Output):
         def write(self, data):
-            if self.error is None and self._file.tell() + len(data) > limit:
-                self._file.write(bytes(data)[: max(limit - self._file.tell(), 0)])
+            if self.error is None and self.tell() + len(data) > limit:
+                super().write(bytes(data)[: max(limit - self.tell(), 0)])
                 self.error = OSError(errno.ENOSPC, "No space left on device")
             return super().write(data)
 
-    monkeypatch.setattr(mcap_file, "_Output", _Full)
+    monkeypatch.setattr(mcap, "_Output", _Full)
     recorder = Recorder(tmp_path / "a.mcap", rig=RIG)
     for frame in frames:
         recorder.put(frame)

@@ -4,40 +4,48 @@ import asyncio
 from importlib.resources import files
 from typing import Any
 
+import cv2
 import numpy as np
+from aiohttp import web
 
+from d3s.camera.align.filing import parsed_distances
 from d3s.camera.align.quantities import next_step, steps_of
 from d3s.camera.align.session import Session, Shown
-from d3s.camera.live.channel import Channel, Visit
+from d3s.camera.live.channel import Visit
+from d3s.camera.live.pictures import grey_levels, jpeg
 from d3s.camera.live.server import Page
 from d3s.errors import InputError
 from d3s.record import short_repr
 
+PICTURE_COLS_PX = 960
+
 
 def state_json(session: Session) -> dict[str, Any]:
     """State of a session for the page: source, captures, calibration."""
-    captures, found = session.captures, session.calibrated
-    return {
+    values: dict[str, Any] = {
         "state": session.state,
         "problem": session.problem,
         "typed_m": session.watch.distance_m,
-        "captures": None
-        if captures is None
-        else {
-            "folder": str(captures.folder),
-            "filed": [one._asdict() for one in captures.filed],
-            "missing": captures.missing,
-        },
+        "captures": None,
         "percent": session.percent,
-        "calibrated": None
-        if found is None
-        else {
+        "calibrated": None,
+    }
+    captures, found = session.captures, session.calibrated
+    if captures is not None:
+        filed = [one._asdict() for one in captures.filed]
+        values["captures"] = {
+            "folder": str(captures.folder),
+            "filed": filed,
+            "missing": captures.missing,
+        }
+    if found is not None:
+        values["calibrated"] = {
             **found.values,
             "problem": found.problem,
             "rig": None if found.rig_path is None else str(found.rig_path),
             "report": str(found.page_path),
-        },
-    }
+        }
+    return values
 
 
 def frame_json(shown: Shown) -> dict[str, Any]:
@@ -49,6 +57,7 @@ def frame_json(shown: Shown) -> dict[str, Any]:
     outlines = []
     if light.fields is not None:
         outlines = [light.fields.left_outline_px, light.fields.right_outline_px]
+    table = np.column_stack([sharpness.places_px, sharpness.left, sharpness.right])
     return {
         "number": shown.number,
         "name": shown.name,
@@ -62,28 +71,16 @@ def frame_json(shown: Shown) -> dict[str, Any]:
         "next": None if following is None else following.name,
         "outlines": [np.round(one, 1).tolist() for one in outlines],
         "shadow": None if light.shadow is None else light.shadow._asdict(),
-        "sharpness": [
-            {"x": x, "y": y, "left": left, "right": right}
-            for (x, y), left, right in zip(
-                sharpness.places_px.tolist(),
-                sharpness.left.tolist(),
-                sharpness.right.tolist(),
-                strict=True,
-            )
-        ],
+        "sharpness": table.tolist(),  # of blocks: x, y, left, right
     }
-
-
-PICTURE_COLS_PX = 960
-_QUALITY = 80  # of the JPEG
 
 
 def align_pages(session: Session) -> list[Page]:
     """Pages of a session: the alignment, and the report of its calibration."""
     folder = files("d3s.camera.align") / "page"
 
-    async def serve(channel: Channel) -> None:
-        await _Visit(session, channel).run()
+    async def serve(socket: web.WebSocketResponse) -> None:
+        await _Visit(session, socket).run()
 
     def report() -> str | None:
         return None if session.calibrated is None else session.calibrated.page
@@ -97,8 +94,8 @@ def align_pages(session: Session) -> list[Page]:
 class _Visit(Visit):
     """One page in a browser."""
 
-    def __init__(self, session: Session, channel: Channel) -> None:
-        super().__init__(channel, session.newest)
+    def __init__(self, session: Session, socket: web.WebSocketResponse) -> None:
+        super().__init__(socket, session.newest)
         self._session = session
         self._sent: Shown | None = None
 
@@ -112,7 +109,7 @@ class _Visit(Visit):
         if shown is None or shown is self._sent:
             return None
         self._sent = self._session.newest.read() or shown
-        picture = await asyncio.to_thread(picture_of, self._sent)
+        picture = await asyncio.to_thread(_picture, self._sent)
         return {"is": "frame", **frame_json(self._sent), **self.state()}, [picture]
 
     async def answer(self, ask: Any, message: dict[str, Any]) -> dict[str, Any]:
@@ -130,20 +127,19 @@ def _done(session: Session, message: dict[str, Any]) -> dict[str, Any]:
         session.forget()
     elif asked == "capture":
         found = session.capture(_number(message, "distance_m"))
-        return {
-            "problems": list(found.checked.problems),
-            "motion_px": found.checked.motion_px,
-            "filed": None if found.filed is None else found.filed._asdict(),
-        }
+        filed = None if found.filed is None else found.filed._asdict()
+        return {**found._asdict(), "filed": filed}
     elif asked == "take_back":
-        if session.captures is None:
-            raise InputError("there is no folder for captures. Start with --captures FOLDER.")
-        return {"taken_back": session.captures.take_back(str(message.get("name")))._asdict()}
+        session.take_back(str(message.get("name")))
+    elif asked == "plan":
+        text = str(message.get("text"))
+        return {"planned": parsed_distances(text) if text.strip() else ()}
     elif asked == "calibrate":
         session.run_calibration()
     else:
         raise InputError(
-            f"ask={short_repr(asked)} must be distance, forget, capture, take_back or calibrate."
+            f"ask={short_repr(asked)} must be distance, forget, plan, capture, take_back or "
+            "calibrate."
         )
     return {}
 
@@ -155,16 +151,9 @@ def _number(message: dict[str, Any], name: str) -> float:
     return float(value)
 
 
-def picture_of(shown: Shown) -> bytes:
+def _picture(shown: Shown) -> bytes:
     """Small JPEG of the raw frame, brightened as screens show light."""
-    import cv2
-
     rows, cols = shown.image.shape
     width = min(cols, PICTURE_COLS_PX)
     size = width, max(round(rows * width / cols), 1)
-    small = cv2.resize(shown.image, size, interpolation=cv2.INTER_AREA)
-    levels = np.rint(255 * np.sqrt(np.clip(np.nan_to_num(small), 0, 1))).astype(np.uint8)
-    done, encoded = cv2.imencode(".jpg", levels, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    if not done:
-        raise InputError("the picture of the frame could not be encoded.")
-    return bytes(encoded)
+    return jpeg(grey_levels(cv2.resize(shown.image, size, interpolation=cv2.INTER_AREA)))

@@ -8,6 +8,7 @@ its file.
 import math
 import re
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,14 +38,15 @@ class Filed(NamedTuple):
     distance_m: float
 
 
-class Checked(NamedTuple):
-    """Result of the check of frames at one distance."""
+class Captured(NamedTuple):
+    """Result of the check of frames at one distance; not filed if there are problems."""
 
     problems: tuple[str, ...]  # reasons not to file it, as sentences
     motion_px: float  # shift between first and last frame; NaN with one frame
+    filed: Filed | None = None
 
 
-def check_frames(frames: Sequence[Image], *, left_lens: Half = "right") -> Checked:
+def check_frames(frames: Sequence[Image], *, left_lens: Half = "right") -> Captured:
     """Check frames of a board at one distance: texture, clipping, both fields, and motion."""
     if not frames:
         raise InputError("frames is empty: there is nothing to check.")
@@ -67,7 +69,7 @@ def check_frames(frames: Sequence[Image], *, left_lens: Half = "right") -> Check
         motion, problem = _motion(frames[0], last)
         if problem:
             problems.append(problem)
-    return Checked(tuple(problems), motion)
+    return Captured(tuple(problems), motion)
 
 
 def _motion(first: Image, last: Image) -> tuple[float, str]:
@@ -131,32 +133,28 @@ class CaptureFolder:
     def add(self, frame: Image, distance_m: float) -> Filed:
         """File a frame: write the image, then the table."""
         self.check_distance(distance_m)
-        one = Filed(self._free_name(f"{distance_m:.4f}m", ".png"), distance_m)
+        name = self.free_path(f"{distance_m:.4f}m", (".png",)).name + ".png"
+        one = Filed(name, distance_m)
         write_image(self.folder / one.name, frame)
         self._filed.append(one)
         self._write()
         return one
 
-    def take_back(self, name: str) -> Filed:
+    def take_back(self, name: str) -> None:
         """Take a frame out of the table; its file stays."""
-        for one in self._filed:
-            if one.name == name:
-                self._filed.remove(one)
-                self._write()
-                return one
-        raise InputError(f"name={name!r} is not in {TABLE_NAME} of {self.folder}.")
+        kept = [one for one in self._filed if one.name != name]
+        if len(kept) == len(self._filed):
+            raise InputError(f"name={name!r} is not in {TABLE_NAME} of {self.folder}.")
+        self._filed = kept
+        self._write()
 
     def free_path(self, stem: str, suffixes: Sequence[str]) -> Path:
         """Path in the folder, without a suffix, at which none of the suffixes is taken."""
-        number = 1
-        while True:
+        for number in count(1):
             path = self.folder / (stem if number == 1 else f"{stem}_{number}")
             if not any(path.with_name(path.name + suffix).exists() for suffix in suffixes):
-                return path
-            number += 1
-
-    def _free_name(self, stem: str, suffix: str) -> str:
-        return self.free_path(stem, (suffix,)).name + suffix
+                break
+        return path
 
     def _write(self) -> None:
         lines = ["file,distance_m", *(f"{one.name},{one.distance_m:.6g}" for one in self.filed)]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from d3s.calibrate.fields import DARKEST_SHARE, Box, Fields, Half, find_fields
+from d3s.calibrate.fields import DARKEST_SHARE, Fields, Half, find_fields
 from d3s.calibrate.frames import Captures
 from d3s.camera.align.quantities import Reading, unknown
 from d3s.errors import CalibrationError
@@ -33,7 +33,6 @@ class HalfLight(NamedTuple):
     """Exposure of the half of one lens, of full scale."""
 
     white: float  # brightness of white parts
-    dark: float  # brightness of dark parts
     clipped: float  # share of pixels
 
 
@@ -52,11 +51,6 @@ class FrameLight(NamedTuple):
     fields: Fields | None
     shadow: Shadow | None
     problem: str  # why there are no two fields
-
-    @property
-    def boxes(self) -> tuple[Box, Box] | None:
-        """Boxes of the fields of the left and the right lens."""
-        return None if self.fields is None else (self.fields.left, self.fields.right)
 
 
 def measure_light(image: Image, left_lens: Half = "right") -> FrameLight:
@@ -82,13 +76,13 @@ def measure_light(image: Image, left_lens: Half = "right") -> FrameLight:
 
 def _half(part: Image) -> HalfLight:
     some = part[::_STEP_PX]
-    dark, white = np.percentile(some[:, ::_STEP_PX], (50.0, _WHITE_PERCENT))
+    white = float(np.percentile(some[:, ::_STEP_PX], _WHITE_PERCENT))
     top = max(float(some.max()), 1e-9)
     # A sensor may clip below full scale: then many pixels have exactly the largest value.
     level = _FULL if top >= _FULL else top
     share = float(np.count_nonzero(some >= level)) / some.size
     is_clipped = top >= _FULL or share > CLIPPED_LIMIT
-    return HalfLight(float(white), float(dark), share if is_clipped else 0.0)
+    return HalfLight(white, share if is_clipped else 0.0)
 
 
 def _shadow(image: Image, fields: Fields) -> Shadow:
@@ -147,10 +141,9 @@ def light_readings(
         ]
     off = light.shadow.column_px - (shape[1] - 1) / 2
     sigma = max(_SHADOW_SIGMA_PX, _SHADOW_SIGMA_SHARE * light.shadow.width_px)
-    sizes = [box.rows * box.cols for box in (light.fields.left, light.fields.right)]
-    boxes = " and ".join(
-        f"{box.cols} x {box.rows} px" for box in (light.fields.left, light.fields.right)
-    )
+    boxes = light.fields.left, light.fields.right
+    sizes = [box.rows * box.cols for box in boxes]
+    left, right = (f"{box.cols} x {box.rows} px" for box in boxes)
     return [
         *found,
         Reading(
@@ -169,6 +162,6 @@ def light_readings(
             _FIELDS_SIGMA,
             0.0,
             FIELDS_LIMIT,
-            note=f"left lens {boxes} right lens".replace(" and ", ", "),
+            note=f"left lens {left}, {right} right lens",
         ),
     ]

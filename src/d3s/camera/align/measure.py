@@ -1,6 +1,6 @@
 """`measure`: a raw frame and the design of the camera in, readings of the alignment out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +130,7 @@ def measure(
     if light.fields is not None and geometry is not None:
         known = vergences, is_known
         sharpness, focus = _blur(image, matched, light.fields, known, optics)
-    readings += sharpness_readings(sharpness, None, problem)
+    readings += sharpness_readings(sharpness, (None, None), problem)
     readings.append(focus_reading(focus, optics, problem))
     return Alignment(
         readings={one.name: one for one in readings},
@@ -201,21 +201,21 @@ def _vergences(
 
 
 def sharpness_readings(
-    sharpness: Sharpness, best: tuple[float, float] | None, problem: str
+    sharpness: Sharpness, best: Sequence[float | None], problem: str
 ) -> list[Reading]:
-    """Readings of the sharpness of both halves, as a share of the best so far."""
+    """Readings of the sharpness of both halves, as a share of the best so far, if it is known."""
     readings = []
     for camera, name in enumerate(("sharpness_left", "sharpness_right")):
-        value, sigma = sharpness.of(camera)
+        (value, sigma), top = sharpness.of(camera), best[camera]
         if not np.isfinite(value):
             reason = problem or "no fine texture: show fine print, and add light"
             readings.append(unknown(name, 1.0, SHARPNESS_LIMIT, reason))
-        elif best is None:
+        elif top is None:
             reading = unknown(name, 1.0, SHARPNESS_LIMIT, _NEVER_SHARP)
             readings.append(reading._replace(note=f"band ratio {value:.2f}"))
         else:
-            share = value / max(best[camera], 1e-12)
-            note = f"band ratio {value:.2f}, best {best[camera]:.2f}"
+            share = value / max(top, 1e-12)
+            note = f"band ratio {value:.2f}, best {top:.2f}"
             found = Reading(name, share, sigma / value * share, 1.0, SHARPNESS_LIMIT, note=note)
             readings.append(found)
     return readings

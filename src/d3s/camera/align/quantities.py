@@ -14,6 +14,7 @@ State = Literal["good", "turn", "unknown"]
 
 CERTAIN_SIGMAS = 2.0
 """Standard deviations beyond which a quantity is off for certain."""
+_FACTORS = {"%": 100.0, "px": 1.0, "°": 180 / math.pi, "µm": 1e6}
 
 
 class AlignmentKind(NamedTuple):
@@ -21,127 +22,67 @@ class AlignmentKind(NamedTuple):
 
     title: str
     unit: str  # of the value as shown
-    factor: float  # from the value to the value as shown
     digits: int
-    meaning: str  # of a value above the target
+    arrows: str  # for a value above and below the target; L and R name a lens
     plus: str  # what to do if the value is above the target; {} is the length or angle to turn by
-    minus: str  # the same if it is below
-    arrows: tuple[str, str]  # for a value above and below the target; L and R name a lens
+    minus: str = ""  # the same if it is below; empty if that is good
+    is_signed: bool = True
+
+    @property
+    def factor(self) -> float:
+        """Factor from the value to the value as shown."""
+        return _FACTORS[self.unit]
 
 
-_LESS = "expose less, or dim the light", "▼"
-_MORE = "expose more, or add light", "▲"
-_CLIPPED = "expose less: white parts are lost"
-_BEST = "turn the focus back to where it was best", "turn the focus towards the best value"
+_LIGHT = "expose less, or dim the light", "expose more, or add light", False
+_CLIPPED = "expose less: white parts are lost", "", False
+_BEST = "turn the focus back to where it was best", "turn the focus towards the best value", False
+_BATCH = "lens nearer to the sensor by {}, or take two lenses of one batch"
+_SEAT = "bring the {} lens nearer to the sensor by {{}}, or the {} one away from it"
 
 KINDS: dict[str, AlignmentKind] = {
-    "white_left": AlignmentKind(
-        "white, left lens", "%", 100.0, 0, "bright", _LESS[0], _MORE[0], (_LESS[1], _MORE[1])
-    ),
-    "white_right": AlignmentKind(
-        "white, right lens", "%", 100.0, 0, "bright", _LESS[0], _MORE[0], (_LESS[1], _MORE[1])
-    ),
-    "clipped_left": AlignmentKind(
-        "clipped, left lens", "%", 100.0, 2, "overexposed", _CLIPPED, "", ("▼", "")
-    ),
-    "clipped_right": AlignmentKind(
-        "clipped, right lens", "%", 100.0, 2, "overexposed", _CLIPPED, "", ("▼", "")
-    ),
-    "sharpness_left": AlignmentKind(
-        "sharpness, left lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
-    ),
-    "sharpness_right": AlignmentKind(
-        "sharpness, right lens", "%", 100.0, 0, "sharper", *_BEST, ("⟲", "⟳")
-    ),
+    "white_left": AlignmentKind("white, left lens", "%", 0, "▼▲", *_LIGHT),
+    "white_right": AlignmentKind("white, right lens", "%", 0, "▼▲", *_LIGHT),
+    "clipped_left": AlignmentKind("clipped, left lens", "%", 2, "▼▲", *_CLIPPED),
+    "clipped_right": AlignmentKind("clipped, right lens", "%", 2, "▼▲", *_CLIPPED),
+    "sharpness_left": AlignmentKind("sharpness, left lens", "%", 0, "⟲⟳", *_BEST),
+    "sharpness_right": AlignmentKind("sharpness, right lens", "%", 0, "⟲⟳", *_BEST),
     "partition_px": AlignmentKind(
-        "partition, place",
-        "px",
-        1.0,
-        1,
-        "the shadow is right of the middle of the frame",
-        "move the plate to the right by {}",
-        "move the plate to the left by {}",
-        ("→", "←"),
+        *("partition, place", "px", 1, "→←"),
+        *("move the plate to the right by {}", "move the plate to the left by {}"),
     ),
     "partition_light": AlignmentKind(
-        "partition, light",
-        "%",
-        100.0,
-        0,
-        "light passes the partition",
-        "bring the partition nearer to the sensor, and close gaps",
-        "",
-        ("▼", ""),
+        *("partition, light", "%", 0, "▼▲"),
+        *("bring the partition nearer to the sensor, and close gaps", "", False),
     ),
     "fields": AlignmentKind(
-        "fields, right / left",
-        "%",
-        100.0,
-        0,
-        "the field of the right lens is larger",
+        *("fields, right / left", "%", 0, "LR"),
         "centre the plate, and look for what shades the left lens",
         "centre the plate, and look for what shades the right lens",
-        ("L", "R"),
     ),
     "rows_px": AlignmentKind(
-        "rows",
-        "px",
-        1.0,
-        1,
-        "the right view lies lower",
-        "lower the right lens by {}",
-        "raise the right lens by {}",
-        ("↓", "↑"),
+        *("rows", "px", 1, "↓↑"), "lower the right lens by {}", "raise the right lens by {}"
     ),
     "roll_rad": AlignmentKind(
-        "roll",
-        "°",
-        180 / math.pi,
-        2,
-        "the right view is turned clockwise",
+        *("roll", "°", 2, "↺↻"),
         "turn the right lens counter-clockwise by {}",
         "turn the right lens clockwise by {}",
-        ("↺", "↻"),
     ),
     "scale": AlignmentKind(
-        "scale",
-        "%",
-        100.0,
-        2,
-        "the right view is larger",
-        "bring the right lens nearer to the sensor by {}, or take two lenses of one batch",
-        "bring the left lens nearer to the sensor by {}, or take two lenses of one batch",
-        ("▼", "▲"),
+        *("scale", "%", 2, "▼▲"), f"bring the right {_BATCH}", f"bring the left {_BATCH}"
     ),
     "turn_rad": AlignmentKind(
-        "baseline, turn",
-        "°",
-        180 / math.pi,
-        2,
-        "the baseline is turned clockwise",
-        "turn the plate counter-clockwise by {}",
-        "turn the plate clockwise by {}",
-        ("↺", "↻"),
+        *("baseline, turn", "°", 2, "↺↻"),
+        *("turn the plate counter-clockwise by {}", "turn the plate clockwise by {}"),
     ),
     "focus_m": AlignmentKind(
-        "focus difference",
-        "µm",
-        1e6,
-        1,
-        "the left lens is farther from the sensor",
-        "bring the left lens nearer to the sensor by {}, or the right one away from it",
-        "bring the right lens nearer to the sensor by {}, or the left one away from it",
-        ("▼", "▲"),
+        *("focus difference", "µm", 1, "▼▲"),
+        *(_SEAT.format("left", "right"), _SEAT.format("right", "left")),
     ),
     "gain": AlignmentKind(
-        "gain, right / left",
-        "%",
-        100.0,
-        1,
-        "the right view is brighter",
+        *("gain, right / left", "%", 1, "LR"),
         "clean the left lens, and look for what shades it",
         "clean the right lens, and look for what shades it",
-        ("L", "R"),
     ),
 }
 """Quantities by name."""
@@ -176,50 +117,24 @@ class Reading(NamedTuple):
     @property
     def arrow(self) -> str:
         """Direction to turn, as one sign; empty if there is nothing to turn."""
-        if self.state != "turn":
-            return ""
-        return self.kind.arrows[0 if self.value > self.target else 1]
+        return self.kind.arrows[self.value <= self.target] if self.state == "turn" else ""
 
     @property
     def advice(self) -> str:
         """Instruction, a sentence without a full stop; empty if there is nothing to do."""
         if self.state == "turn":
             words = self.kind.plus if self.value > self.target else self.kind.minus
-            return words.format(self.amount or self.shown(abs(self.value - self.target)))
+            return words.format(self.amount or self._text(abs(self.value - self.target)))
         if self.state == "unknown":
             return self.reason or "wait: the frames so far do not tell it well enough"
         return ""
-
-    def shown(self, number: float, *, sign: bool = False, more_digits: int = 0) -> str:
-        """Return a number in the unit of the tables; empty if it is not known.
-
-        Parameters
-        ----------
-        number
-            Value, sigma, target or limit.
-        sign
-            Whether a positive number has a plus.
-        more_digits
-            Digits in addition to those of the value.
-        """
-        return (
-            f"{self._bare(number, sign, more_digits)}{self._unit}" if math.isfinite(number) else ""
-        )
-
-    def _bare(self, number: float, sign: bool = False, more_digits: int = 0) -> str:
-        rounded = round(number * self.kind.factor, self.kind.digits + more_digits) + 0.0
-        return f"{rounded:{'+' if sign else ''}.{self.kind.digits + more_digits}f}"
-
-    @property
-    def _unit(self) -> str:
-        return self.kind.unit if self.kind.unit in ("", "°") else f" {self.kind.unit}"
 
     @property
     def should_be(self) -> str:
         """Range that is good, with its unit."""
         if not self.kind.minus:
-            return f"at most {self.shown(self.target + self.limit)}"
-        return f"{self._bare(self.target)} ± {self.shown(self.limit)}"
+            return f"at most {self._text(self.target + self.limit)}"
+        return f"{self._text(self.target, unit=False)} ± {self._text(self.limit)}"
 
     def as_json(self) -> dict[str, Any]:
         """Values and words, as JSON can hold them; None for numbers that are not known."""
@@ -230,8 +145,8 @@ class Reading(NamedTuple):
             "state": self.state,
             **{name: one if math.isfinite(one) else None for name, one in numbers.items()},
             "shown": {
-                "value": self.shown(self.value, sign=self.name not in _UNSIGNED),
-                "sigma": self.shown(self.sigma, more_digits=1),
+                "value": self._text(self.value, sign="+" if self.kind.is_signed else ""),
+                "sigma": self._text(self.sigma, more_digits=1),
                 "should_be": self.should_be,
             },
             "arrow": self.arrow,
@@ -239,11 +154,16 @@ class Reading(NamedTuple):
             "note": self.note,
         }
 
-
-_UNSIGNED = (
-    *(f"{name}_{side}" for name in ("white", "clipped", "sharpness") for side in ("left", "right")),
-    "partition_light",
-)
+    def _text(
+        self, number: float, *, sign: str = "", more_digits: int = 0, unit: bool = True
+    ) -> str:
+        """Return a number in the unit of the tables; empty if it is not known."""
+        if not math.isfinite(number):
+            return ""
+        kind, digits = self.kind, self.kind.digits + more_digits
+        rounded = round(number * kind.factor, digits) + 0.0
+        space = "" if kind.unit == "°" else " "
+        return f"{rounded:{sign}.{digits}f}{f'{space}{kind.unit}' if unit else ''}"
 
 
 def unknown(name: str, target: float, limit: float, reason: str) -> Reading:
@@ -254,24 +174,15 @@ def unknown(name: str, target: float, limit: float, reason: str) -> Reading:
 OPTIONAL = ("turn_rad",)
 """Quantities without which a step can be good: most scenes do not tell them."""
 
-
-class AlignmentStep(NamedTuple):
-    """Name of a step, and the quantities that it sets."""
-
-    name: str
-    title: str
-    quantities: tuple[str, ...]
-
-
-PLAN = (
-    AlignmentStep("light", "Light", ("white_left", "white_right", "clipped_left", "clipped_right")),
-    AlignmentStep("focus", "Focus both lenses", ("sharpness_left", "sharpness_right")),
-    AlignmentStep("centre", "Centre the plate", ("partition_px", "partition_light", "fields")),
-    AlignmentStep("level", "Level the lenses", ("rows_px", "roll_rad", "scale", "turn_rad")),
-    AlignmentStep("difference", "Set the focus difference", ("focus_m",)),
-    AlignmentStep("gain", "Compare the light", ("gain",)),
-)
-"""Steps in their order; each may disturb those after it, and hardly those before."""
+PLAN = {
+    "light": ("Light", ("white_left", "white_right", "clipped_left", "clipped_right")),
+    "focus": ("Focus both lenses", ("sharpness_left", "sharpness_right")),
+    "centre": ("Centre the plate", ("partition_px", "partition_light", "fields")),
+    "level": ("Level the lenses", ("rows_px", "roll_rad", "scale", "turn_rad")),
+    "difference": ("Set the focus difference", ("focus_m",)),
+    "gain": ("Compare the light", ("gain",)),
+}
+"""Titles and quantities of the steps in their order; each may disturb those after it."""
 
 
 class Step(NamedTuple):
@@ -312,8 +223,8 @@ class Step(NamedTuple):
 def steps_of(readings: Mapping[str, Reading]) -> tuple[Step, ...]:
     """Steps with their readings, in the order of `PLAN`."""
     return tuple(
-        Step(plan.name, plan.title, tuple(readings[name] for name in plan.quantities))
-        for plan in PLAN
+        Step(step, title, tuple(readings[name] for name in names))
+        for step, (title, names) in PLAN.items()
     )
 
 

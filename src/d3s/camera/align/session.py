@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from d3s.batch.calibrations import attempt
 from d3s.calibrate.fields import Half
-from d3s.camera.align.filing import CaptureFolder, Checked, Filed, check_frames
+from d3s.camera.align.filing import Captured, CaptureFolder, check_frames
 from d3s.camera.align.measure import Alignment
 from d3s.camera.align.watch import Watch
 from d3s.camera.capture import LiveCamera
@@ -29,6 +29,16 @@ from d3s.lab.view.calibration import report_page, write_report
 from d3s.rig import Rig
 from d3s.types import Image, Progress
 
+FRESH_FRAMES = 3
+"""Frames that are taken for one capture: the first and the last are compared."""
+_CAPTURE_S = 20.0  # longest wait for them
+_CLOSE_S = 5.0
+_NO_FOLDER = "there is no folder for captures. Start with --captures FOLDER."
+_PAIRS = (
+    "this source gives rectified pairs, and an alignment needs raw frames with both halves of the "
+    "sensor. Name a camera, or files of raw frames."
+)
+
 
 def open_raw(text: str, rig: Rig, options: SourceOptions | None = None) -> Source:
     """Source of raw frames that a word of the command line names."""
@@ -43,24 +53,7 @@ def open_raw(text: str, rig: Rig, options: SourceOptions | None = None) -> Sourc
     return open_source(text, rig, options)
 
 
-def raw_of(frame: Frame) -> Frame:
-    """Return the frame itself, if it is a raw one."""
-    if frame.views is not None:
-        raise InputError(
-            "this source gives rectified pairs, and an alignment needs raw frames with both halves "
-            "of the sensor. Name a camera, or files of raw frames."
-        )
-    return frame
-
-
-FRESH_FRAMES = 3
-"""Frames that are taken for one capture: the first and the last are compared."""
-_CAPTURE_S = 20.0  # longest wait for them
-_CLOSE_S = 5.0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Shown:
+class Shown(NamedTuple):
     """One measured frame."""
 
     number: int
@@ -68,14 +61,6 @@ class Shown:
     image: Image  # raw frame, full scale 1
     alignment: Alignment
     seconds: float  # that the measurement took
-
-
-@dataclass(frozen=True, kw_only=True)
-class Captured:
-    """Outcome of one capture; not filed if there are problems."""
-
-    checked: Checked
-    filed: Filed | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +102,10 @@ class Session:
         self._source = source
         self._calibrate = calibrate
         self._frames: Slot[Frame] = Slot()
-        self._watching = threading.Lock()
+        self._watching, self._capturing = threading.Lock(), threading.Lock()
         self._fresh = threading.Condition()
         self._wanted = 0
         self._taken: list[Frame] = []
-        self._capturing = threading.Lock()
         self._is_closed = False
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
@@ -157,19 +141,21 @@ class Session:
     # Threads --------------------------------------------------------------------------------------
 
     def _grab(self) -> None:
-        is_live = self._source.frame_count is None
         try:
             for outcome in self._source:
                 if self._is_closed:
                     break
                 if isinstance(outcome, Refused):
                     self._say(f"{outcome.name}: {outcome.reason}")
-                    continue
-                if not outcome.whole:
-                    continue
-                frame = raw_of(outcome)
-                self._hand_over(frame)
-                (self._frames.put if is_live else self._frames.put_and_wait)(frame)
+                elif outcome.views is not None:
+                    raise InputError(_PAIRS)
+                elif outcome.whole:
+                    with self._fresh:  # for a capture that waits for it
+                        if self._wanted > 0:
+                            self._taken.append(outcome)
+                            self._wanted -= 1
+                            self._fresh.notify_all()
+                    self._frames.put(outcome, wait=self._source.frame_count is not None)
         except D3SError as error:
             self._say(str(error))
         self.has_ended = True
@@ -182,14 +168,6 @@ class Session:
         self.problem = problem
         self.newest.notify()
 
-    def _hand_over(self, frame: Frame) -> None:
-        """Give the frame to a capture that waits for it."""
-        with self._fresh:
-            if self._wanted > 0:
-                self._taken.append(frame)
-                self._wanted -= 1
-                self._fresh.notify_all()
-
     def _measure(self) -> None:
         while (frame := self._frames.take()) is not None:
             start = time.perf_counter()
@@ -200,15 +178,8 @@ class Session:
             except D3SError as error:
                 self._say(str(error))
                 continue
-            self.newest.put(
-                Shown(
-                    number=frame.number,
-                    name=frame.name,
-                    image=image,
-                    alignment=found,
-                    seconds=time.perf_counter() - start,
-                )
-            )
+            spent_s = time.perf_counter() - start
+            self.newest.put(Shown(frame.number, frame.name, image, found, spent_s))
         self.newest.notify()
 
     # Requests -------------------------------------------------------------------------------------
@@ -228,15 +199,14 @@ class Session:
     def capture(self, distance_m: float) -> Captured:
         """Take fresh frames of a board at a distance, check them and file the last one."""
         if self.captures is None:
-            raise InputError("there is no folder for captures. Start with --captures FOLDER.")
+            raise InputError(_NO_FOLDER)
         with self._capturing:
             self.captures.check_distance(distance_m)
             frames = [frame.light() for frame in self._fresh_frames()]
             checked = check_frames(frames, left_lens=self.watch.left_lens)
-            filed = None
-            if not checked.problems:
-                filed = self.captures.add(frames[-1], distance_m)
-        return Captured(checked=checked, filed=filed)
+            if checked.problems:
+                return checked
+            return checked._replace(filed=self.captures.add(frames[-1], distance_m))
 
     def _fresh_frames(self) -> list[Frame]:
         """Frames that arrive after this call."""
@@ -249,10 +219,16 @@ class Session:
             raise InputError(f"{words}: captures need a camera that runs.")
         return taken
 
+    def take_back(self, name: str) -> None:
+        """Take a filed frame out of the table; its file stays."""
+        if self.captures is None:
+            raise InputError(_NO_FOLDER)
+        self.captures.take_back(name)
+
     def run_calibration(self) -> CalibrationOutcome:
         """Calibrate from the captures; `percent` tells how far it is."""
         if self.captures is None or self._calibrate is None:
-            raise InputError("there is no folder for captures. Start with --captures FOLDER.")
+            raise InputError(_NO_FOLDER)
         if self.captures.missing:
             count = len(self.captures.filed)
             raise CapturesError(
@@ -274,11 +250,8 @@ class Session:
         self.newest.notify()
 
 
-_STEM = "rig"
-
-
 def calibration_of(
-    design: Rig, *, left_lens: Half = "right", bayer: str | None = None, name: str | None = None
+    design: Rig, *, left_lens: Half = "right", bayer: str | None = None
 ) -> Calibrate:
     """Calibration of a folder of captures, for `Session`.
 
@@ -292,10 +265,10 @@ def calibration_of(
             design=built,
             left_lens=left_lens,
             bayer=bayer,
-            name=name or folder.resolve().name,
+            name=folder.resolve().name,
             progress=progress,
         )
-        stem = CaptureFolder(folder).free_path(_STEM, (".toml", ".html", ".json"))
+        stem = CaptureFolder(folder).free_path("rig", (".toml", ".html", ".json"))
         page_path = stem.with_name(stem.name + ".html")
         rig_path = None if rig is None else stem.with_name(stem.name + ".toml")
         if rig is not None and rig_path is not None:

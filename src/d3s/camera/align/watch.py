@@ -1,7 +1,6 @@
 """Readings averaged over the latest frames, and the best sharpness so far."""
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,6 @@ FRAMES = 6
 _MOVED_SIGMAS = 4.0  # beyond which somebody has turned a screw, and the average begins anew
 _MOVED_LIMITS = 0.25  # and beyond this share of the limit
 _PASSED = 0.9  # of the best sharpness: below it the focus has passed its best
-_SHARPNESS = ("sharpness_left", "sharpness_right")
 
 
 class Watch:
@@ -36,13 +34,10 @@ class Watch:
         left_lens: Half = "right",
         bayer: str | None = None,
     ) -> None:
-        self._rig = rig
         self.left_lens: Half = left_lens
-        self._bayer = bayer
+        self._rig, self._bayer = rig, bayer
         self._distance_m = distance_m
-        self._values: dict[str, deque[float]] = {}
-        self._best: list[float] = [0.0, 0.0]
-        self._has_passed = [False, False]
+        self.forget()
 
     @property
     def distance_m(self) -> float | None:
@@ -57,7 +52,7 @@ class Watch:
 
     def forget(self) -> None:
         """Forget earlier frames and the best sharpness: the scene is another one."""
-        self._values.clear()
+        self._values: dict[str, deque[float]] = {}
         self._best, self._has_passed = [0.0, 0.0], [False, False]
 
     def add(self, raw: Any) -> Alignment:
@@ -69,30 +64,22 @@ class Watch:
             left_lens=self.left_lens,
             bayer=self._bayer,
         )
-        readings = {**found.readings, **self._sharpness(found)}
-        return replace(found, readings=self._averaged(readings))
-
-    def _sharpness(self, found: Alignment) -> dict[str, Reading]:
-        values = [found.sharpness.of(camera)[0] for camera in (0, 1)]
-        for camera, value in enumerate(values):
+        for camera in (0, 1):
+            value = found.sharpness.of(camera)[0]
             if np.isfinite(value):
                 self._best[camera] = max(self._best[camera], value)
-                if value < _PASSED * self._best[camera]:
-                    self._has_passed[camera] = True
-        best = (self._best[0], self._best[1])
-        known = sharpness_readings(found.sharpness, best, found.problem)
-        rising = sharpness_readings(found.sharpness, None, found.problem)
-        return {
-            name: known[camera] if self._has_passed[camera] else rising[camera]
-            for camera, name in enumerate(_SHARPNESS)
-        }
-
-    def _averaged(self, readings: Mapping[str, Reading]) -> dict[str, Reading]:
-        return {name: self._mean(reading) for name, reading in readings.items()}
+                self._has_passed[camera] |= value < _PASSED * self._best[camera]
+        best = [
+            best if passed else None
+            for best, passed in zip(self._best, self._has_passed, strict=True)
+        ]
+        sharpness = sharpness_readings(found.sharpness, best, found.problem)
+        readings = {name: self._mean(one) for name, one in found.readings.items()}
+        # The best sharpness changes with every frame: shares of it are not averaged.
+        return replace(found, readings=readings | {one.name: one for one in sharpness})
 
     def _mean(self, reading: Reading) -> Reading:
-        # The best sharpness changes with every frame: shares of it are not averaged.
-        if reading.reason or not np.isfinite(reading.value) or reading.name in _SHARPNESS:
+        if reading.reason or not np.isfinite(reading.value):
             self._values.pop(reading.name, None)
             return reading
         latest = self._values.setdefault(reading.name, deque(maxlen=FRAMES))

@@ -1,7 +1,7 @@
 """Cameras: sources of frames that are watched, and opened again when they are lost.
 
 live_camera `LiveCamera`: a device that is watched: order and format of its frames
-device      the bases of devices, and their pace
+device      the bases of devices
 twin        a moving scene of the simulator as a device
 uvc         cameras on USB that OpenCV reads
 basler      cameras of Basler

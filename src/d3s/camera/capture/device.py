@@ -47,8 +47,19 @@ class Device:
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
         """Change settings; None leaves one as it is."""
-        checked_setting("exposure_s", exposure_s, self.settings, " s")
-        checked_setting("gain", gain, self.settings, " dB")
+        for name, value, unit in (("exposure_s", exposure_s, "s"), ("gain", gain, "dB")):
+            if value is None:
+                continue
+            setting = getattr(self.settings, name)
+            if setting is None:
+                raise InputError(
+                    f"{name}={value:g}: the camera has no such setting that d3s can change. Leave "
+                    "it, or use the tool of the system, such as v4l2-ctl for cameras on USB."
+                )
+            low, high = setting.range or (value, value)
+            if not low <= value <= high:
+                limits = f"{low:g} to {high:g} {unit}"
+                raise InputError(f"{name}={value:g} must be {limits} for this camera.")
 
     def close(self) -> None:
         """Release the camera. Closing twice is fine."""
@@ -187,48 +198,3 @@ class NodeDevice(Device):
         except self.problems as error:
             first = str(error).strip().partition("\n")[0].strip() or "no reason given"
             raise CameraError(f"{self.name}: {first}") from error
-
-
-def checked_setting(
-    name: str, value: float | None, settings: CameraSettings, unit: str = ""
-) -> None:
-    """Refuse a value of a setting that a camera has not, or that is out of its range."""
-    if value is None:
-        return
-    setting = getattr(settings, name)
-    if setting is None:
-        raise InputError(
-            f"{name}={value:g}: the camera has no such setting that d3s can change. Leave it, or "
-            "use the tool of the system, such as v4l2-ctl for cameras on USB."
-        )
-    low, high = setting.range or (value, value)
-    if not low <= value <= high:
-        raise InputError(f"{name}={value:g} must be {low:g} to {high:g}{unit} for this camera.")
-
-
-class Pace:
-    """Times of frames at a fixed rate, by `time.monotonic`: frames that nobody took are lost."""
-
-    def __init__(self, rate_hz: float) -> None:
-        if not 0 < rate_hz <= 1e4:
-            raise InputError(f"rate_hz={rate_hz:g} must be above 0, to 10000 frames a second.")
-        self._rate_hz = rate_hz
-        self._start_s = 0.0
-        self._next = 0
-
-    def begin(self) -> None:
-        """Start with frame 0, now."""
-        self._start_s, self._next = time.monotonic(), 0
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Number of the newest frame once it is due; None if that is not in time."""
-        due_s = self._start_s + self._next / self._rate_hz
-        now_s = time.monotonic()
-        if due_s - now_s > timeout_s:
-            time.sleep(timeout_s)
-            return None
-        time.sleep(max(due_s - now_s, 0.0))
-        elapsed = int((time.monotonic() - self._start_s) * self._rate_hz + 1e-6)
-        number = max(self._next, elapsed)
-        self._next = number + 1
-        return number

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from d3s.camera.capture.device import Device
 from d3s.errors import CameraError, InputError
-from d3s.frames.frame import CameraSettings, Frame, Refused
+from d3s.frames.frame import CameraSettings, Frame, Refused, Source
 from d3s.rig import Rig
 
 # So many old frames in a row, in order among themselves: the counter of the camera began anew.
@@ -66,46 +66,32 @@ class Order:
         return missing
 
 
-class FrameFormat(NamedTuple):
-    """Size and full scale of frames; None where anything is right."""
+class FrameFormat:
+    """Size and full scale that frames must have: that of the calibration, and of the first one."""
 
-    shape: tuple[int, int] | None = None
-    full_scale: int | None = None
-    is_of_rig: bool = False
-
-    @classmethod
-    def of_rig(cls, rig: Any) -> "FrameFormat":
-        """Format of the raw frames of a rig, as far as it is known."""
-        calibration = rig.calibration if isinstance(rig, Rig) else None
-        if calibration is None or calibration.frame_rows_px is None:
-            return cls()
-        rows, cols = calibration.frame_rows_px, calibration.frame_cols_px
-        return cls((rows, cols or 0), is_of_rig=True)
-
-    def completed_by(self, frame: Frame) -> "FrameFormat":
-        """Format with what was open taken from the first frame."""
-        shape, full_scale = self.shape, self.full_scale
-        if frame.views is not None and self.is_of_rig:
-            shape = None  # the calibrated size is that of raw frames
-        return self._replace(
-            shape=frame.shape if shape is None else shape,
-            full_scale=frame.full_scale if full_scale is None else full_scale,
-            is_of_rig=self.is_of_rig and shape is not None,
-        )
+    def __init__(self, rig: Rig | None) -> None:
+        self._first: tuple[tuple[int, int], int] | None = None
+        self._of_rig: tuple[int, int] | None = None  # of raw frames
+        calibration = None if rig is None else rig.calibration
+        if calibration is not None and calibration.frame_rows_px is not None:
+            self._of_rig = calibration.frame_rows_px, calibration.frame_cols_px or 0
 
     def mismatch(self, frame: Frame) -> str:
         """Sentence on what a frame has another of, with the remedy; empty if it is alike."""
-        if self.shape is not None and frame.shape != self.shape:
-            rows, cols = self.shape
-            known = "the rig was calibrated for" if self.is_of_rig else "the first one has"
+        self._first = self._first or (frame.shape, frame.full_scale)
+        (rows, cols), full_scale = self._first
+        known = "the first one has"
+        if self._of_rig is not None and frame.views is None:
+            (rows, cols), known = self._of_rig, "the rig was calibrated for"
+        if frame.shape != (rows, cols):
             return (
                 f"a frame has {frame.shape[0]} x {frame.shape[1]} px (rows x columns), and {known} "
                 f"{rows} x {cols} px. Set the camera to whole frames, without binning."
             )
-        if self.full_scale is not None and frame.full_scale != self.full_scale:
+        if frame.full_scale != full_scale:
             return (
                 f"a frame has the full scale {frame.full_scale}, and the first one has "
-                f"{self.full_scale}: the camera has changed its pixel format. Set it back."
+                f"{full_scale}: the camera has changed its pixel format. Set it back."
             )
         return ""
 
@@ -158,7 +144,7 @@ class Fault(NamedTuple):
     back_s: float | None = None  # when frames came again after an outage
 
 
-class LiveCamera:
+class LiveCamera(Source):
     """Source of the frames of a device: waits for each, and goes on when it was lost and is back.
 
     Another thread may read `state` and `settings`, call `configure`, and `close` it: that ends the
@@ -192,7 +178,7 @@ class LiveCamera:
     ) -> None:
         self._device = device
         self._freeze_s, self._retry_s = freeze_s, retry_s
-        self._format = FrameFormat.of_rig(rig)
+        self._format = FrameFormat(rig)
         self._state = GRABBING
         self._closed, self._in_use = threading.Event(), threading.Lock()
         self._faults: deque[Fault] = deque(maxlen=_FAULTS_KEPT)
@@ -266,14 +252,6 @@ class LiveCamera:
         while self._first is None and time.monotonic() < end_s:
             self._first = self._next()
         return self._first
-
-    def __enter__(self) -> Self:
-        """Return the camera itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the camera."""
-        self.close()
 
     def __iter__(self) -> Iterator[Frame | Refused]:
         """Frames as they come; waits while the camera is lost."""
@@ -375,7 +353,6 @@ class LiveCamera:
             self._note(FaultKind.INCOMPLETE, f"frame {frame.number} did not arrive whole.", 1)
             self._state = GRABBING
             return frame
-        self._format = self._format.completed_by(frame)
         words = self._format.mismatch(frame)
         if words:
             self._note(FaultKind.CHANGED, words, 1)

@@ -8,14 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from d3s.camera.capture.device import Device, Pace
+from d3s.camera.capture.device import Device
 from d3s.errors import D3SError, InputError
 from d3s.frames.frame import Frame
-from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.pair import DEFAULT_SHAPE, simulate
-from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawLayout, simulate_raw
+from d3s.lab.twin.raw import RawLayout, simulate_raw
 from d3s.lab.twin.scenes import Layer, Layered
-from d3s.lab.twin.sensor import Sensor
 from d3s.lab.twin.textures import Texture
 from d3s.rig import Rig
 
@@ -61,7 +59,10 @@ class TwinDevice(Device):
     name = "twin"
 
     def __init__(self, frames: Iterable[Frame], *, rate_hz: float) -> None:
-        self._pace = Pace(rate_hz)
+        if not 0 < rate_hz <= 1e4:
+            raise InputError(f"rate_hz={rate_hz:g} must be above 0, to 10000 frames a second.")
+        self._rate_hz = rate_hz
+        self._start_s, self._next = 0.0, 0
         self._frames: list[Frame] = []
         self._problem: D3SError | None = None
         self._is_closed = False
@@ -92,7 +93,7 @@ class TwinDevice(Device):
         """Begin with the first frame."""
         if self._thread is not None and self._thread.ident is None:
             self._thread.start()
-        self._pace.begin()
+        self._start_s, self._next = time.monotonic(), 0
 
     def grab(self, timeout_s: float) -> Frame | None:
         """Next frame when its time has come; frames that nobody took in time are lost."""
@@ -101,9 +102,13 @@ class TwinDevice(Device):
                 if self._problem is not None:
                     raise self._problem
                 return None
-        number = self._pace.wait(timeout_s)
-        if number is None:
+        due_s = self._start_s + self._next / self._rate_hz - time.monotonic()
+        time.sleep(min(max(due_s, 0.0), timeout_s))
+        if due_s > timeout_s:
             return None
+        elapsed = int((time.monotonic() - self._start_s) * self._rate_hz + 1e-6)
+        number = max(self._next, elapsed)
+        self._next = number + 1
         done = len(self._frames)
         place = number % max(2 * done - 2, 1)
         shown = self._frames[min(place, 2 * done - 2 - place) if done > 1 else 0]
@@ -117,42 +122,25 @@ class TwinDevice(Device):
 
 
 def twin_pairs(
-    rig: Rig,
-    *,
-    shape: tuple[int, int] | None = None,
-    steps: int = DEFAULT_STEPS,
-    noise: float | Sensor = NOISE,
-    seed: int = 0,
+    rig: Rig, *, shape: tuple[int, int] | None = None, steps: int = DEFAULT_STEPS
 ) -> Iterator[Frame]:
     """Rectified pairs of the moving scene, each rendered when it is asked for."""
-    shape = shape or _view_shape(rig)
-    for number, phase in enumerate(np.linspace(0, 1, _checked_steps(steps))):
-        pair = simulate(
-            moving_scene(float(phase), shape), rig, noise=noise, seed=(seed, number), shape=shape
-        )
+    calibration = rig.calibration
+    if shape is None and calibration is not None:
+        shape = calibration.crop_rows_px, calibration.crop_cols_px
+    shape = shape or DEFAULT_SHAPE
+    for number, phase in enumerate(np.linspace(0, 1, steps)):
+        scene = moving_scene(float(phase), shape)
+        pair = simulate(scene, rig, noise=NOISE, seed=(0, number), shape=shape)
         yield Frame(number=number, views=(pair.left, pair.right))
 
 
-def twin_raw(
-    rig: Rig,
-    *,
-    layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
-    mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,
-    steps: int = DEFAULT_STEPS,
-    noise: float | Sensor = NOISE,
-    seed: int = 0,
-) -> Iterator[Frame]:
+def twin_raw(rig: Rig, *, layout: RawLayout) -> Iterator[Frame]:
     """Raw frames of the moving scene, as counts of 12 bits, each rendered when it is asked for."""
     half = layout.rows_px, layout.cols_px // 2
-    for number, phase in enumerate(np.linspace(0, 1, _checked_steps(steps))):
-        image = simulate_raw(
-            moving_scene(float(phase), half),
-            rig,
-            noise=noise,
-            seed=(seed, number),
-            layout=layout,
-            mounts=mounts,
-        ).image
+    for number, phase in enumerate(np.linspace(0, 1, DEFAULT_STEPS)):
+        scene = moving_scene(float(phase), half)
+        image = simulate_raw(scene, rig, noise=NOISE, seed=(0, number), layout=layout).image
         levels = np.rint(np.clip(image, 0, 1) * np.float32(FULL_SCALE)).astype(np.uint16)
         yield Frame(number=number, counts=levels, full_scale=FULL_SCALE)
 
@@ -164,15 +152,3 @@ def scaled_layout(shape: tuple[int, int]) -> RawLayout:
     names = ("field_radius_px", "field_edge_px", "partition_px", "partition_edge_px")
     scaled = {name: max(factor * getattr(default, name), 1.0) for name in names}
     return default.replace(rows_px=shape[0], cols_px=shape[1], **scaled)
-
-
-def _checked_steps(steps: int) -> int:
-    if not 1 <= steps <= 1000:
-        raise InputError(f"steps={steps} must be 1 to 1000.")
-    return steps
-
-
-def _view_shape(rig: Rig) -> tuple[int, int]:
-    if rig.calibration is not None:
-        return rig.calibration.crop_rows_px, rig.calibration.crop_cols_px
-    return DEFAULT_SHAPE

@@ -5,15 +5,14 @@ our own shows views, depth, sigma, confidence and flags, with values at a click.
 recordings and folders are shown by the same page. The server answers this machine only, and only
 requests with the token of its address.
 
-slot        places for one item between threads: the newest wins; starts of threads evenly apart
+slot        places for one item between threads: the newest wins; turns of threads evenly apart
 settings    method, options and filter, which change while frames come
 results     one frame with its views, depth map, light and times; pixel and profile at a click
-pipeline    `Pipeline`: grab, compute, newest result; counters of frames and losses
-shows       what a page can show; `LiveShow`: a pipeline on a page
+pipeline    `Pipeline`: grab, compute, newest result; counters of frames and losses; recording
 saved       `SavedShow`: saved depth maps, recordings and folders on a page
 pictures    colours, JPEG and colour scales
-feed        `Feed`: sessions of the live page
-channel     messages between page and server
+feed        `Feed`: sessions of the live page, snapshots
+channel     `Visit`: messages between page and server
 foxglove    the same for the application Foxglove, if it is asked for
 server      `Server` and `Page`: any number of pages
 security    checks of token, Host and Origin

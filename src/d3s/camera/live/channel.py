@@ -1,4 +1,4 @@
-"""Messages between a page and the server: JSON in, JSON with pictures out."""
+"""Visits of pages: JSON in, JSON with pictures out, over a WebSocket."""
 
 import asyncio
 import json
@@ -13,6 +13,9 @@ from aiohttp import WSMsgType, web
 from d3s.camera.live.slot import Newest
 from d3s.errors import D3SError
 
+STATE_EVERY_S = 0.5
+"""Seconds after which a page that waits for a frame is told the state again."""
+_ANSWERS_AT_ONCE = 8
 _LENGTH = struct.Struct("<I")
 
 
@@ -37,52 +40,6 @@ def unpacked(message: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, blobs
 
 
-class Channel:
-    """WebSocket of one page in a browser.
-
-    `async for message in channel` gives the JSON objects that the page sends; anything else ends
-    the connection. `send` waits until the network has taken the message: a client that has stalled
-    makes only its own task wait.
-    """
-
-    def __init__(self, socket: web.WebSocketResponse) -> None:
-        self._socket = socket
-        self._sending = asyncio.Lock()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether messages can be sent."""
-        return not self._socket.closed
-
-    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield messages of the page."""
-        async for message in self._socket:
-            if message.type is not WSMsgType.TEXT:
-                await self._socket.close(code=1003, message=b"messages are JSON")
-                return
-            try:
-                found = json.loads(message.data)
-            except (ValueError, RecursionError):
-                found = None
-            if not isinstance(found, dict):
-                await self._socket.close(code=1007, message=b"messages are JSON objects")
-                return
-            yield found
-
-    async def send(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
-        """Send JSON, with pictures after it if there are any; nothing once the page has gone."""
-        async with self._sending:
-            if self._socket.closed:
-                return
-            try:
-                if blobs:
-                    await self._socket.send_bytes(packed(header, blobs))
-                else:
-                    await self._socket.send_str(_json(header))
-            except ConnectionError:  # the page has gone
-                return
-
-
 def _json(values: Any) -> str:
     try:
         return json.dumps(values, allow_nan=False)
@@ -101,20 +58,17 @@ def _without_nan(values: Any) -> Any:
     return values
 
 
-STATE_EVERY_S = 0.5
-"""Seconds after which a page that waits for a frame is told the state again."""
-_ANSWERS_AT_ONCE = 8
-
-
 class Visit:
     """One page in a browser: frames as it asks for them, and answers to what else it asks.
 
     A page asks for the next frame when it can draw one, so nothing queues; while there is none, it
-    is told the state. Pages of a kind say what a frame, the state and an answer are.
+    is told the state. Pages of a kind say what a frame, the state and an answer are. A client that
+    has stalled makes only its own task wait.
     """
 
-    def __init__(self, channel: Channel, results: Newest[Any]) -> None:
-        self._channel = channel
+    def __init__(self, socket: web.WebSocketResponse, results: Newest[Any]) -> None:
+        self._socket = socket
+        self._sending = asyncio.Lock()
         self._results = results
         self._asked: dict[str, Any] = {}
         self._wake = asyncio.Event()
@@ -131,6 +85,15 @@ class Visit:
         """Answer to a question of the page; None if it expects none."""
         raise NotImplementedError
 
+    async def send(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
+        """Send JSON, with pictures after it if there are any; nothing once the page has gone."""
+        async with self._sending:
+            with suppress(ConnectionError):  # the page has gone
+                if blobs and not self._socket.closed:
+                    await self._socket.send_bytes(packed(header, blobs))
+                elif not self._socket.closed:
+                    await self._socket.send_str(_json(header))
+
     async def run(self) -> None:
         """Send frames in one task, answer messages in others, until the page goes."""
         loop = asyncio.get_running_loop()
@@ -143,7 +106,7 @@ class Visit:
         sender = asyncio.create_task(self._send_frames())
         answers: set[asyncio.Task[None]] = set()
         try:
-            async for message in self._channel:
+            async for message in self._messages():
                 if message.get("ask") == "frame":
                     self._asked = message
                     self._wake.set()
@@ -158,9 +121,23 @@ class Visit:
             sender.cancel()
             await asyncio.gather(sender, *answers, return_exceptions=True)
 
+    async def _messages(self) -> AsyncIterator[dict[str, Any]]:
+        """JSON objects that the page sends; anything else ends the connection."""
+        async for message in self._socket:
+            if message.type is not WSMsgType.TEXT:
+                await self._socket.close(code=1003, message=b"messages are JSON")
+                return
+            found = None
+            with suppress(ValueError, RecursionError):
+                found = json.loads(message.data)
+            if not isinstance(found, dict):
+                await self._socket.close(code=1007, message=b"messages are JSON objects")
+                return
+            yield found
+
     async def _send_frames(self) -> None:
         told_s = 0.0
-        while self._channel.is_open:
+        while not self._socket.closed:
             found = None
             asked = self._asked
             try:
@@ -170,11 +147,11 @@ class Visit:
             if found is not None:
                 if self._asked is asked:
                     self._asked = {}
-                await self._channel.send(*found)
+                await self.send(*found)
                 continue
             left_s = told_s + STATE_EVERY_S - time.monotonic() if asked else None
             if left_s is not None and left_s <= 0:
-                await self._channel.send({"is": "state", **self.state()})
+                await self.send({"is": "state", **self.state()})
                 told_s = time.monotonic()
                 continue
             with suppress(TimeoutError):
@@ -188,4 +165,4 @@ class Visit:
         except D3SError as error:
             found = {"error": str(error)}
         if found is not None:
-            await self._channel.send({"is": "answer", "id": message.get("id"), **found})
+            await self.send({"is": "answer", "id": message.get("id"), **found})

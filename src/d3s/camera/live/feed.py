@@ -4,19 +4,26 @@ Only panels that a page shows are encoded, and pages that ask for the same pictu
 """
 
 import asyncio
-import math
+import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from statistics import median
 from typing import Any
 
+from aiohttp import web
+
+from d3s.atomic import make_folder
 from d3s.camera.live import results
-from d3s.camera.live.channel import Channel, Visit
+from d3s.camera.live.channel import Visit
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
+from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.results import LiveDepth
-from d3s.camera.live.saved import Show
+from d3s.camera.live.saved import SavedShow
 from d3s.camera.live.server import Page
 from d3s.camera.live.settings import FAST, Filter
 from d3s.errors import InputError
@@ -25,14 +32,36 @@ from d3s.record import short_repr
 _KEPT = 4  # results beside those on the screen of a page, for clicks on the frame before
 _MOST_PICTURES = 64  # encoded pictures kept for other pages
 _LATENCIES = 200
-_MOST_PANELS = len(PANELS)
+_TIME = "%Y%m%d_%H%M%S"
+_CLICKS: dict[
+    str, tuple[Callable[..., dict[str, Any]], tuple[str, ...]]
+] = {  # what a click asks for, and the names of the pixels that it is about
+    "pixel": (results.pixel, ("place",)),
+    "distance": (results.distance, ("a", "b")),
+    "profile": (results.profile, ("a", "b")),
+}
+
+Show = Pipeline | SavedShow
+"""Results that change with time, with settings and actions."""
 
 
 class Feed:
-    """Everything that all sessions of a page share."""
+    """Everything that all sessions of a page share.
 
-    def __init__(self, show: Show) -> None:
+    Parameters
+    ----------
+    show
+        What is shown.
+    title
+        Title of the page.
+    folder
+        Folder for snapshots; None for no snapshots.
+    """
+
+    def __init__(self, show: Show, *, title: str, folder: Path | None = None) -> None:
         self.show = show
+        self.title = title
+        self.folder = folder
         self.latencies_s: deque[float] = deque(maxlen=_LATENCIES)  # from grab to drawn
         self.encode_s: deque[float] = deque(maxlen=_LATENCIES)
         self._ranges = AutoRange()
@@ -43,10 +72,15 @@ class Feed:
         # One thread: encoding must not take the cores from the estimate.
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="d3s-encode")
 
-    async def serve(self, channel: Channel) -> None:
-        """Serve one page until it goes."""
-        await channel.send(self.hello())
-        await _Session(self, channel).run()
+    def page(self) -> Page:
+        """Page that shows it."""
+        folder = files("d3s.camera.live") / "pages" / "live"
+        return Page(name="live", title=self.title, files=folder, serve=self._serve)
+
+    async def _serve(self, socket: web.WebSocketResponse) -> None:
+        session = _Session(self, socket)
+        await session.send(self._hello())
+        await session.run()
 
     def close(self) -> None:
         """Stop encoding."""
@@ -60,7 +94,7 @@ class Feed:
             self._kept.popitem(last=False)
 
     def kept(self, serial: int) -> LiveDepth | None:
-        """LiveDepth of this number, if it is still kept."""
+        """Result of this number, if it is still kept."""
         return self._kept.get(serial)
 
     async def picture(self, result: LiveDepth, panel: Panel, limits: Filter) -> tuple[bytes, Any]:
@@ -83,22 +117,18 @@ class Feed:
         self.encode_s.append(time.monotonic() - begun)
         return drawn
 
-    async def in_thread(self, work: Callable[..., dict[str, Any]], *values: Any) -> dict[str, Any]:
-        """Run work that may take a while beside the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(None, work, *values)
-
-    def hello(self) -> dict[str, Any]:
+    def _hello(self) -> dict[str, Any]:
         """First message to a page."""
+        abilities = {**self.show.abilities(), "snapshot": self.folder is not None}
         return {
             "is": "hello",
-            "title": self.show.title,
-            "live": self.show.is_live,
+            "title": self.title,
+            "live": abilities["positions"] is None,
             "panels": [
-                {"kind": kind, "title": title, "colours": bar_colours(kind)}
-                for kind, title in PANELS.items()
-                if kind in self.show.panels
+                {"kind": kind, "title": PANELS[kind], "colours": bar_colours(kind)}
+                for kind in self.show.panels
             ],
-            "abilities": self.show.abilities(),
+            "abilities": abilities,
             "fast": FAST,
             **self.state(),
         }
@@ -109,7 +139,7 @@ class Feed:
         options = settings.options
         return {
             **self.show.status(),
-            "latency_s": _median(self.latencies_s),
+            "latency_s": median(self.latencies_s) if self.latencies_s else None,
             "settings": {
                 "version": settings.version,
                 "method": settings.method,
@@ -118,12 +148,23 @@ class Feed:
             },
         }
 
+    def save(self, result: LiveDepth) -> dict[str, Any]:
+        """Write the depth map that a page shows, filtered, as NPZ; return the name of the file."""
+        if self.folder is None:
+            raise InputError("there is no folder for snapshots. Start with --output FOLDER.")
+        make_folder(self.folder)
+        stem = f"snapshot_{time.strftime(_TIME)}_{result.number:06d}"
+        names = (f"{stem}{f'_{number}' if number > 1 else ''}.npz" for number in count(1))
+        path = next(self.folder / name for name in names if not os.path.lexists(self.folder / name))
+        result.shown(self.show.settings.shown).save(path)
+        return {"text": f"Saved {path.name}.", "file": path.name}
+
 
 class _Session(Visit):
     """One page in one browser."""
 
-    def __init__(self, feed: Feed, channel: Channel) -> None:
-        super().__init__(channel, feed.show.results)
+    def __init__(self, feed: Feed, socket: web.WebSocketResponse) -> None:
+        super().__init__(socket, feed.show.results)
         self._feed = feed
         self._on_screen: LiveDepth | None = None
         self._drawn = 0  # serial number of the newest result that was drawn
@@ -135,20 +176,21 @@ class _Session(Visit):
     async def frame(self, asked: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]] | None:
         """Newest result, unless the page has drawn it with these settings."""
         panels = _panels(asked.get("panels"))
-        results, feed = self._feed.show.results, self._feed
-        newest, settings = results.peek(), feed.show.settings
-        if newest is None or (newest.serial, settings.version) == (
-            asked.get("after"),
-            asked.get("version"),
-        ):
+        feed, settings = self._feed, self._feed.show.settings
+        newest = feed.show.results.peek()
+        drawn = asked.get("after"), asked.get("version")
+        if newest is None or (newest.serial, settings.version) == drawn:
             return None
-        result = results.read() or newest
+        result = feed.show.results.read() or newest
         feed.keep(result)
         self._on_screen = result
         drawings = [await feed.picture(result, panel, settings.shown) for panel in panels]
+        names = ("serial", "number", "name", "position", "time_s", "shape", "light")
         header = {
             "is": "frame",
-            **_frame_header(result),
+            **{name: getattr(result, name) for name in names},
+            "density": result.depth_map.density,
+            "warnings": [*result.depth_map.warnings, *result.remarks],
             "version": settings.version,
             "pictures": [legend for _, legend in drawings],
             **feed.state(),
@@ -157,35 +199,32 @@ class _Session(Visit):
 
     async def answer(self, ask: Any, message: dict[str, Any]) -> dict[str, Any] | None:
         """Value of a click, or the outcome of a control."""
-        feed = self._feed
-        limits = feed.show.settings.shown
         if ask == "drawn":
             self._note_drawn(message.get("serial"))
             return None
-        if ask == "pixel":
-            result = self._result(message)
-            return await feed.in_thread(results.pixel, result, limits, message.get("place"))
-        if ask in ("distance", "profile"):
-            work = results.distance if ask == "distance" else results.profile
-            ends = message.get("a"), message.get("b")
-            return await feed.in_thread(work, self._result(message), limits, *ends)
+        return await asyncio.to_thread(self._done, ask, message)
+
+    def _done(self, ask: Any, message: dict[str, Any]) -> dict[str, Any]:
+        """Do what a message asks for, which may take a while."""
+        feed, show = self._feed, self._feed.show
+        if isinstance(ask, str) and ask in _CLICKS:
+            work, names = _CLICKS[ask]
+            places = map(message.get, names)
+            return work(self._result(message), show.settings.shown, *places)
         if ask == "set":
             changes = message.get("changes")
             if not isinstance(changes, dict):
                 raise InputError(f"changes={short_repr(changes)} must be a table of settings.")
-            return await feed.in_thread(self._change, changes)
+            show.change(changes)
+            return {"settings": feed.state()["settings"]}
         if ask == "snapshot":
-            return await feed.in_thread(feed.show.save, self._result(message))
+            return feed.save(self._result(message))
         if ask in ("record", "seek"):
-            return await feed.in_thread(feed.show.act, ask, message)
+            return show.act(ask, message)
         raise InputError(f"ask={short_repr(ask)} is not known.")
 
-    def _change(self, changes: dict[str, Any]) -> dict[str, Any]:
-        self._feed.show.change(changes)
-        return {"settings": self._feed.state()["settings"]}
-
     def _result(self, message: dict[str, Any]) -> LiveDepth:
-        """LiveDepth that the page shows, which a click is about."""
+        """Result that the page shows, which a click is about."""
         serial = message.get("serial")
         found = self._find(serial)
         if found is None:
@@ -206,8 +245,8 @@ class _Session(Visit):
 
 
 def _panels(asked: Any) -> list[Panel]:
-    if not isinstance(asked, list) or len(asked) > _MOST_PANELS:
-        raise InputError(f"panels={short_repr(asked)} must be a list of up to {_MOST_PANELS}.")
+    if not isinstance(asked, list) or len(asked) > len(PANELS):
+        raise InputError(f"panels={short_repr(asked)} must be a list of up to {len(PANELS)}.")
     known = Panel.__dataclass_fields__
     if not all(isinstance(one, dict) and set(one) <= set(known) for one in asked):
         raise InputError(f"a panel has the fields {', '.join(known)}.")
@@ -215,37 +254,3 @@ def _panels(asked: Any) -> list[Panel]:
         return [Panel(**one) for one in asked]
     except TypeError as error:
         raise InputError("a panel needs kind and width.") from error
-
-
-def _frame_header(result: LiveDepth) -> dict[str, Any]:
-    """Numbers of a result beside its pictures."""
-    light = result.light
-    return {
-        "serial": result.serial,
-        "number": result.number,
-        "name": result.name,
-        "position": result.position,
-        "time_s": result.time_s,
-        "shape": list(result.shape),
-        "density": result.depth_map.density,
-        "light": None if light is None else vars(light),
-        "warnings": [*result.depth_map.warnings, *result.remarks],
-        "times_s": {
-            "wait": result.waited_s,
-            "split": result.split_s,
-            "estimate": result.estimate_s,
-        },
-    }
-
-
-def _median(values: deque[float]) -> float | None:
-    if not values:
-        return None
-    middle = sorted(values)[len(values) // 2]
-    return middle if math.isfinite(middle) else None
-
-
-def live_page(feed: Feed) -> Page:
-    """Page that shows a feed: a pipeline, or saved files."""
-    folder = files("d3s.camera.live") / "pages" / "live"
-    return Page(name="live", title=feed.show.title, files=folder, serve=feed.serve)

@@ -5,10 +5,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from d3s.camera.live.pipeline import Pipeline
 from d3s.camera.live.security import LOOPBACK
-from d3s.camera.live.shows import LiveShow
-from d3s.camera.recording import topics
-from d3s.camera.recording.mcap_file import Channels
+from d3s.camera.recording import mcap
+from d3s.camera.recording.mcap import Channels
 from d3s.camera.recording.writer import send_depth, send_images
 from d3s.errors import InputError
 from d3s.estimate.saving import as_image
@@ -17,8 +17,8 @@ from d3s.frames import Frame
 PORT = 8765
 """Port that Foxglove proposes."""
 _TOPICS = (
-    *(topics.LEFT, topics.RIGHT, topics.LEFT_CAMERA, topics.RIGHT_CAMERA),
-    *(topics.DEPTH, topics.SIGMA, topics.DISPARITIES, topics.DEPTH_CAMERA),
+    *(mcap.LEFT, mcap.RIGHT, mcap.LEFT_CAMERA, mcap.RIGHT_CAMERA),
+    *(mcap.DEPTH, mcap.SIGMA, mcap.DISPARITIES, mcap.DEPTH_CAMERA),
 )
 WARNING = (
     "Foxglove is served without a token, and neither Host nor Origin is checked: every program and "
@@ -27,13 +27,15 @@ WARNING = (
 
 
 @contextmanager
-def serving(show: LiveShow, *, port: int = PORT) -> Iterator[str]:
+def serving(show: Pipeline, *, title: str, port: int = PORT) -> Iterator[str]:
     """Serve views, depth and sigma to Foxglove on this machine; gives the address.
 
     Parameters
     ----------
     show
-        Show whose newest result is sent while somebody watches.
+        Pipeline whose newest result is sent while somebody watches.
+    title
+        Name of the source.
     port
         Port to listen at; 0 for any that is free.
     """
@@ -42,7 +44,7 @@ def serving(show: LiveShow, *, port: int = PORT) -> Iterator[str]:
 
     try:
         server = foxglove.start_server(
-            name=show.title, host=LOOPBACK, port=port, context=channels.context
+            name=title, host=LOOPBACK, port=port, context=channels.context
         )
     except RuntimeError as error:
         raise InputError(f"Foxglove cannot be served at port {port}: {error}") from error

@@ -13,21 +13,28 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from d3s.camera.capture import FaultKind, LiveCamera
+from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.results import LiveDepth, compute
 from d3s.camera.live.settings import Settings
-from d3s.camera.live.slot import Newest, Slot, Stagger, Started
+from d3s.camera.live.slot import Newest, Slot, Turns
 from d3s.camera.recording import Recorder
 from d3s.errors import D3SError, InputError
 from d3s.frames import Frame, Refused, Source
 from d3s.rig import Rig
 from d3s.runtime.parallel import beside_others
 
+STALE_S = 1.0
+"""Seconds without a new frame after which a camera is said to be silent."""
+_ENDED = "the source has ended"
+_CLOSE_S = 5.0  # for threads to end
+_AT_ONCE = 2  # frames of a camera that are computed at the same time
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(kw_only=True)
 class Counts:
     """Frames since the start: what came, what was lost and where, what was shown."""
 
@@ -49,21 +56,20 @@ class Rate:
 
     def __init__(self, window_s: float = 3.0) -> None:
         self._window_s = window_s
-        self._times: deque[float] = deque()
+        self._times: deque[float] = deque(maxlen=1000)
         self._lock = threading.Lock()
 
     def tick(self) -> None:
         """Count one event now."""
-        now = time.monotonic()
         with self._lock:
-            self._times.append(now)
-            self._forget(now)
+            self._times.append(time.monotonic())
 
     def per_s(self) -> float:
         """Events per second; 0 if there were fewer than two of them lately."""
         now = time.monotonic()
         with self._lock:
-            self._forget(now)
+            while self._times and now - self._times[0] > self._window_s:
+                self._times.popleft()
             if len(self._times) < 2:
                 return 0.0
             # Up to now, or up to the last event if the next one is not late: steady, and it falls
@@ -72,38 +78,6 @@ class Rate:
             late = now - self._times[-1] > 2 * between
             span_s = (now if late else self._times[-1]) - self._times[0]
             return (len(self._times) - 1) / span_s if span_s > 0 else 0.0
-
-    def _forget(self, now: float) -> None:
-        while self._times and now - self._times[0] > self._window_s:
-            self._times.popleft()
-
-
-STALE_S = 1.0
-"""Seconds without a new frame after which a camera is said to be silent."""
-
-_ENDED = "the source has ended"
-_CLOSE_S = 5.0  # for threads to end
-_AT_ONCE = 2  # frames of a camera that are computed at the same time
-
-
-@dataclass
-class _Tally:
-    """Counters, each written by the grab thread only, or with the lock of the results."""
-
-    grabbed: int = 0
-    lost_by_camera: int = 0
-    broken: int = 0
-    refused: int = 0
-    out_of_order: int = 0
-    failed: int = 0
-    computed: int = 0
-    overtaken: int = 0  # results that came after that of a newer frame
-
-
-@dataclass(frozen=True)
-class _Grabbed:
-    frame: Frame
-    at_s: float  # by `time.monotonic`
 
 
 class Pipeline:
@@ -124,6 +98,8 @@ class Pipeline:
     (60, 100)
     """
 
+    panels = tuple(PANELS)
+
     def __init__(
         self,
         source: Source,
@@ -136,17 +112,16 @@ class Pipeline:
         self.rig = rig
         self.results: Newest[LiveDepth] = Newest()
         self.settings = settings or Settings()
-        self.rates = {"grabbed": Rate(), "computed": Rate()}
+        self.problem = ""  # why the newest frame has no depth map
+        self._rates = {"grabbed": Rate(), "computed": Rate()}
+        self._counts = Counts()  # with not_shown as results that a later frame's overtook
         self._source = source
         self._drop = drop
         self._new_recorder = new_recorder
         self._recorder: Recorder | None = None
-        self._recorded = (0, 0)  # taken and dropped, by recordings that have ended
         self._recorder_lock = threading.Lock()
         self._settings_lock = threading.Lock()
-        self._frames: Slot[_Grabbed] = Slot()
-        self._tally = _Tally()
-        self._problem = ""
+        self._frames: Slot[tuple[Frame, float]] = Slot()  # with the time of the grab
         self._ending = ""
         self._stopping = threading.Event()
         self._last_number = -1  # of the frames in order
@@ -154,17 +129,11 @@ class Pipeline:
         self._last_s: float | None = None
         self._results_lock = threading.Lock()
         at_once = _AT_ONCE if drop else 1
-        self._turns = Stagger(self._frames.take, at_once)
+        self._turns = Turns(self._frames, at_once)
         works = [(self._grab, "d3s-grab"), *[(self._compute, "d3s-compute")] * at_once]
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True) for work, name in works
         ]
-
-    def start(self) -> Self:
-        """Start all threads."""
-        for thread in self._threads:
-            thread.start()
-        return self
 
     def close(self) -> None:
         """Stop all threads, finish a recording, and close the source. Closing twice is fine."""
@@ -177,19 +146,31 @@ class Pipeline:
         self.stop_recording()
 
     def __enter__(self) -> Self:
-        """Start the pipeline."""
-        return self.start()
+        """Start all threads."""
+        for thread in self._threads:
+            thread.start()
+        return self
 
     def __exit__(self, *error: object) -> None:
         """Close the pipeline."""
         self.close()
 
-    # Settings -------------------------------------------------------------------------------------
+    # Settings and recording -----------------------------------------------------------------------
 
     @property
     def camera(self) -> LiveCamera | None:
         """Source, if it is a camera."""
         return self._source if isinstance(self._source, LiveCamera) else None
+
+    def abilities(self) -> dict[str, Any]:
+        """Controls that a page offers."""
+        settings = {} if self.camera is None else self.camera.settings._asdict()
+        return {
+            "record": self._new_recorder is not None,
+            "positions": None,
+            "estimate": True,
+            "camera": {name: one._asdict() for name, one in settings.items() if one is not None},
+        }
 
     def change(self, changes: Mapping[str, Any]) -> None:
         """Change settings while the pipeline runs; the next frame is computed with them."""
@@ -198,24 +179,25 @@ class Pipeline:
         with self._settings_lock:
             settings = self.settings.changed(rest)
             if of_camera:
-                camera = self.camera
-                if camera is None:
+                if self.camera is None:
                     raise InputError(f"{next(iter(of_camera))} cannot be set: this is no camera.")
-                camera.configure(**{name: _number(name, one) for name, one in of_camera.items()})
+                for name, value in of_camera.items():
+                    if isinstance(value, bool) or not isinstance(value, int | float):
+                        raise InputError(f"{name}={value!r} must be a number.")
+                self.camera.configure(**of_camera)
             self.settings = settings
         self.results.notify()
 
-    # Recording ------------------------------------------------------------------------------------
-
-    @property
-    def can_record(self) -> bool:
-        """Whether recordings can be made."""
-        return self._new_recorder is not None
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether a recording is under way."""
-        return self._recorder is not None
+    def act(self, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Start or stop a recording: the action "record", with the value `on`."""
+        if action != "record":
+            raise InputError(f"{action} is for saved files.")
+        if values.get("on"):
+            words = f"Recording to {self.start_recording().path.name}."
+        else:
+            ended = self.stop_recording()
+            words = "" if ended is None else f"Saved {ended.path.name}, {ended.written} frames."
+        return {"recording": self._recorder is not None, "text": words}
 
     def start_recording(self) -> Recorder:
         """Begin a recording, unless one is under way, and return it."""
@@ -235,8 +217,8 @@ class Pipeline:
         try:
             recorder.close()
         finally:
-            written, dropped = self._recorded
-            self._recorded = written + recorder.written, dropped + recorder.dropped
+            self._counts.recorded += recorder.written
+            self._counts.not_recorded += recorder.dropped
         return recorder
 
     # State ----------------------------------------------------------------------------------------
@@ -244,28 +226,26 @@ class Pipeline:
     @property
     def counts(self) -> Counts:
         """Counters until now."""
-        recorder = self._recorder
-        written, dropped = self._recorded
-        tally = dict(vars(self._tally))
-        tally["out_of_order"] += self._passed_over()
-        overtaken = tally.pop("overtaken")
-        return Counts(
-            **tally,
+        counts, recorder, camera = self._counts, self._recorder, self.camera
+        passed_over = 0 if camera is None else camera.fault_counts.get(FaultKind.OUT_OF_ORDER, 0)
+        return replace(
+            counts,
+            out_of_order=counts.out_of_order + passed_over,
             not_computed=self._frames.replaced,
-            not_shown=self.results.unread + overtaken,
-            recorded=written + (recorder.written if recorder else 0),
-            not_recorded=dropped + (recorder.dropped if recorder else 0),
+            not_shown=counts.not_shown + self.results.unread,
+            recorded=counts.recorded + (recorder.written if recorder else 0),
+            not_recorded=counts.not_recorded + (recorder.dropped if recorder else 0),
         )
 
-    def _passed_over(self) -> int:
-        """Frames out of order that the camera itself did not pass on."""
-        camera = self.camera
-        return 0 if camera is None else camera.fault_counts.get(FaultKind.OUT_OF_ORDER, 0)
-
-    @property
-    def problem(self) -> str:
-        """Reason why the newest frame has no depth map; empty if it has one, or none came."""
-        return self._problem
+    def status(self) -> dict[str, Any]:
+        """State, rates and losses."""
+        return {
+            "state": self.state,
+            "stale": self.is_stale,
+            "recording": self._recorder is not None,
+            "rates": {name: rate.per_s() for name, rate in self._rates.items()},
+            "counts": asdict(self.counts),
+        }
 
     @property
     def silent_s(self) -> float | None:
@@ -283,22 +263,20 @@ class Pipeline:
         """State in words for people: running, waiting, silent, ended or failed, and why."""
         if self._ending:
             return self._ending
-        camera = self.camera
+        camera, recorder, silent_s = self.camera, self._recorder, self.silent_s
         if camera is not None and camera.state != "grabbing":
             return camera.state
-        recorder = self._recorder
         if recorder is not None and recorder.state.startswith("failed"):
             return f"the recording has {recorder.state}"
-        silent_s = self.silent_s
         if silent_s is None:
             name = "the source" if camera is None else camera.name
-            return f"waiting for the first frame of {name}. {self._problem}".strip()
+            return f"waiting for the first frame of {name}. {self.problem}".strip()
         if silent_s > STALE_S:
-            return f"no new frame for {silent_s:.0f} s. {self._problem}".strip()
+            return f"no new frame for {silent_s:.0f} s. {self.problem}".strip()
         if self.results.peek() is None:
             compiling = "computing the first depth map: loops may be compiled first"
-            return f"no depth map yet: {self._problem}" if self._problem else compiling
-        return self._problem or "running"
+            return f"no depth map yet: {self.problem}" if self.problem else compiling
+        return self.problem or "running"
 
     # Threads --------------------------------------------------------------------------------------
 
@@ -320,26 +298,27 @@ class Pipeline:
 
     def _handle(self, outcome: Frame | Refused) -> None:
         """Record, count and pass on one outcome of the source."""
-        tally = self._tally
+        counts, grabbed_s = self._counts, time.monotonic()
+        with self._recorder_lock:
+            if self._recorder is not None:
+                if isinstance(outcome, Refused):
+                    self._recorder.refuse(outcome)
+                else:
+                    self._recorder.put(outcome)
         if isinstance(outcome, Refused):
-            tally.refused += 1
-            self._problem = f"{outcome.name}: {outcome.reason}" if outcome.name else outcome.reason
-            self._record(outcome)
+            counts.refused += 1
+            self.problem = f"{outcome.name}: {outcome.reason}" if outcome.name else outcome.reason
             return
-        grabbed_s = time.monotonic()
-        self._record(outcome)
-        tally.grabbed += 1
-        tally.lost_by_camera += outcome.lost_before
-        self.rates["grabbed"].tick()
+        counts.grabbed += 1
+        counts.lost_by_camera += outcome.lost_before
+        self._rates["grabbed"].tick()
         if not outcome.whole:
-            tally.broken += 1
-            return
-        if self._is_older(outcome):
-            tally.out_of_order += 1
-            return
-        self._last_number, self._last_s = outcome.number, grabbed_s
-        put = self._frames.put if self._drop else self._frames.put_and_wait
-        put(_Grabbed(outcome, grabbed_s))
+            counts.broken += 1
+        elif self._is_older(outcome):
+            counts.out_of_order += 1
+        else:
+            self._last_number, self._last_s = outcome.number, grabbed_s
+            self._frames.put((outcome, grabbed_s), wait=not self._drop)
 
     def _is_older(self, frame: Frame) -> bool:
         """Whether a frame is not after the last one, by number or by the clock of the camera.
@@ -353,54 +332,34 @@ class Pipeline:
         went_back = before_s is not None and now_s is not None and now_s < before_s
         return went_back or frame.number <= self._last_number
 
-    def _record(self, outcome: Frame | Refused) -> None:
-        with self._recorder_lock:
-            if self._recorder is None:
-                return
-            if isinstance(outcome, Refused):
-                self._recorder.refuse(outcome)
-            else:
-                self._recorder.put(outcome)
-
     def _compute(self) -> None:
         try:
-            while (turn := self._turns.begin()) is not None and not self._stopping.is_set():
-                with beside_others(turn.at_once):
-                    self._compute_one(turn)
-                self._turns.end(turn)
+            self._turns.run(self._compute_one)
         except BaseException as error:
             self._ending = f"stopped by an error: {error!r}"
             self._frames.close()  # the other compute thread ends too
             self.results.notify()
             raise
 
-    def _compute_one(self, turn: Started[_Grabbed]) -> None:
+    def _compute_one(self, item: tuple[Frame, float], serial: int, at_once: int) -> None:
+        if self._stopping.is_set():
+            return
+        frame, grabbed_s = item
         try:
-            result = compute(
-                turn.item.frame,
-                self.rig,
-                self.settings,
-                serial=turn.number,
-                grabbed_s=turn.item.at_s,
-            )
+            with beside_others(at_once):
+                result = compute(frame, self.rig, self.settings, serial=serial, grabbed_s=grabbed_s)
         except D3SError as error:
             with self._results_lock:
-                self._tally.failed += 1
-                self._problem = str(error)
+                self._counts.failed += 1
+                self.problem = str(error)
             self.results.notify()
             return
-        self.rates["computed"].tick()
+        self._rates["computed"].tick()
         with self._results_lock:
-            self._problem = ""
-            self._tally.computed += 1
+            self.problem = ""
+            self._counts.computed += 1
             newest = self.results.peek()
             if newest is not None and newest.serial > result.serial:
-                self._tally.overtaken += 1
+                self._counts.not_shown += 1
             else:
                 self.results.put(result)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{name}={value!r} must be a number.")
-    return float(value)

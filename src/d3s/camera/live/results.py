@@ -1,12 +1,10 @@
 """One frame with its views, depth map, light and times; what a click on it asks for."""
 
-import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from d3s.camera.live.settings import Filter, Settings
 from d3s.errors import InputError
@@ -17,20 +15,9 @@ from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import Image
 
-BINS = 64
-"""Bins of the histogram, from 0 to full scale."""
-
+_BINS = 64  # of the histogram, from 0 to full scale
 _MOST_SAMPLES = 50_000  # of an image: enough for a share of 0.02 %, and taken in 1 ms
-_DARK, _BRIGHT = 0.0, 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class LightHistogram:
-    """Light on the sensor: histogram and clipped pixels of a frame, from a grid of its pixels."""
-
-    histogram: tuple[float, ...]  # share of the pixels in each of BINS bins
-    black: float  # share of the pixels at 0
-    white: float  # share of the pixels at full scale
+_MOST_POINTS = 800  # of a profile
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +30,7 @@ class LiveDepth:
     left: Image | None  # rectified, full scale 1; None if only a depth map was saved
     right: Image | None
     depth_map: DepthMap  # of the left view, unfiltered
-    light: LightHistogram | None  # None without views
+    light: dict[str, Any] | None  # of `measure_light`; None without views
     grabbed_s: float  # by `time.monotonic`
     time_s: float | None = None  # time stamp of the frame, if its source has one
     split_s: float = 0.0
@@ -95,36 +82,26 @@ def compute(
     )
 
 
-def measure_light(frame: Frame) -> LightHistogram:
-    """Histogram and clipped pixels of a frame: of the raw frame if there is one, else of views."""
+def measure_light(frame: Frame) -> dict[str, Any]:
+    """Light on the sensor, from a grid of the pixels of the raw frame, or of both views.
+
+    `histogram` is the share of the pixels in each of even bins up to full scale, `black` the share
+    at 0, `white` that at full scale.
+    """
+    images = [one for one in (frame.counts, frame.raw, *(frame.views or ())) if one is not None]
+    steps = [max(1, int(np.sqrt(one.size / _MOST_SAMPLES))) for one in images]
+    sampled = [one[::step, ::step].ravel() for one, step in zip(images, steps, strict=True)]
+    levels = np.concatenate(sampled).astype(np.float32)
     if frame.counts is not None:
-        levels = _sampled(frame.counts)
-        return _light(levels.astype(np.float32) / np.float32(frame.full_scale))
-    if frame.raw is not None:
-        return _light(_sampled(frame.raw))
-    return _light(np.concatenate([_sampled(one).ravel() for one in frame.views or ()]))
-
-
-def _sampled(image: NDArray[Any]) -> NDArray[Any]:
-    step = max(1, int(np.sqrt(image.size / _MOST_SAMPLES)))
-    return image[::step, ::step]
-
-
-def _light(levels: NDArray[Any]) -> LightHistogram:
-    known = levels[np.isfinite(levels)].astype(np.float32, copy=False)
-    if not known.size:
-        return LightHistogram(histogram=(0.0,) * BINS, black=0.0, white=0.0)
-    inside = np.clip(known, 0, 1)
-    counts = np.bincount(np.minimum(inside * BINS, BINS - 1).astype(np.intp), minlength=BINS)
-    return LightHistogram(
-        histogram=tuple((counts / known.size).tolist()),
-        black=float(np.mean(known <= _DARK)),
-        white=float(np.mean(known >= _BRIGHT)),
-    )
-
-
-MOST_POINTS = 800
-"""Points of a profile at most."""
+        levels /= np.float32(frame.full_scale)
+    known = levels[np.isfinite(levels)]
+    size = max(known.size, 1)
+    places = np.minimum(np.clip(known, 0, 1) * _BINS, _BINS - 1).astype(np.intp)
+    return {
+        "histogram": (np.bincount(places, minlength=_BINS) / size).tolist(),
+        "black": float(np.sum(known <= 0) / size),
+        "white": float(np.sum(known >= 1) / size),
+    }
 
 
 def place_of(value: Any, name: str) -> tuple[int, int]:
@@ -140,13 +117,11 @@ def pixel(result: LiveDepth, limits: Filter, place: Any) -> dict[str, Any]:
     row, col = place_of(place, "place")
     found = result.shown(limits).at(row, col)
     return {
-        "text": str(found),
         "depth_m": found.depth_m,
         "sigma_m": found.sigma_m,
         "confidence": found.confidence,
         "flags": [str(flag.name) for flag in found.flags],
         "reasons": list(found.reasons),
-        "point_m": list(found.point_m),
         "left": None if result.left is None else float(result.left[row, col]),
         "right": None if result.right is None else float(result.right[row, col]),
     }
@@ -154,27 +129,20 @@ def pixel(result: LiveDepth, limits: Filter, place: Any) -> dict[str, Any]:
 
 def distance(result: LiveDepth, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
     """Distance in space between two pixels, with its sigma."""
-    shown = result.shown(limits)
-    found = shown.distance(place_of(a, "a"), place_of(b, "b"))
+    found = result.shown(limits).distance(place_of(a, "a"), place_of(b, "b"))
     return {"text": str(found), **found._asdict()}
 
 
 def profile(result: LiveDepth, limits: Filter, a: Any, b: Any) -> dict[str, Any]:
-    """Depth and sigma along the line between two pixels; NaN where there is no depth."""
+    """Depth and sigma of the nearest pixels at even steps along a line; NaN where there is none."""
     shown = result.shown(limits)
-    ends = [place_of(one, name) for one, name in ((a, "a"), (b, "b"))]
-    for row, col in ends:
+    ends = np.array([place_of(a, "a"), place_of(b, "b")])
+    for row, col in ends.tolist():
         shown.at(row, col)  # refuses what is outside
-    return _samples(shown, *ends)
-
-
-def _samples(shown: DepthMap, a: tuple[int, int], b: tuple[int, int]) -> dict[str, Any]:
-    """Nearest pixels at even steps along a line."""
-    steps = max(abs(b[0] - a[0]), abs(b[1] - a[1]))
-    count = min(steps + 1, MOST_POINTS)
-    rows, cols = (np.rint(np.linspace(a[i], b[i], count)).astype(np.intp) for i in (0, 1))
+    count = min(int(np.abs(ends[1] - ends[0]).max()) + 1, _MOST_POINTS)
+    rows, cols = np.rint(np.linspace(ends[0], ends[1], count)).astype(np.intp).T
     return {
-        "length_px": math.dist(a, b),
+        "length_px": float(np.hypot(*(ends[1] - ends[0]))),
         "depth_m": shown.depth_m[rows, cols].tolist(),
         "sigma_m": shown.sigma_m[rows, cols].tolist(),
     }

@@ -3,15 +3,14 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.results import LiveDepth, compute, measure_light
 from d3s.camera.live.settings import Settings
-from d3s.camera.live.shows import LiveShow, write_snapshot
 from d3s.camera.live.slot import Newest, Slot
 from d3s.errors import D3SError, InputError
 from d3s.estimate import DepthMap
@@ -25,72 +24,14 @@ DEPTH_SUFFIX = ".npz"
 _CLOSE_S = 5.0
 
 
-class SavedMaps:
-    """Depth maps that were saved as NPZ."""
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """Saved frames by their position."""
 
-    panels = tuple(name for name in PANELS if name != "right")
-    is_estimated = False
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = tuple(paths)
-
-    @property
-    def count(self) -> int:
-        """Number of files."""
-        return len(self._paths)
-
-    def result(self, position: int, settings: Settings, serial: int) -> LiveDepth:
-        """Read a depth map; settings are not needed."""
-        del settings
-        path = self._paths[position]
-        depth_map = DepthMap.load(path)
-        left = depth_map.intensity
-        light = None if left is None else measure_light(Frame(number=0, views=(left, left)))
-        return LiveDepth(
-            serial=serial,
-            number=position,
-            name=path.stem,
-            left=left,
-            right=None,
-            depth_map=depth_map,
-            light=light,
-            grabbed_s=time.monotonic(),
-            position=position,
-        )
-
-    def close(self) -> None:
-        """Do nothing: files are not kept open."""
-
-
-class SavedFrames:
-    """Saved frames of a camera, whose depth is estimated when they are shown."""
-
-    panels = tuple(PANELS)
-    is_estimated = True
-
-    def __init__(
-        self,
-        frame: Callable[[int], Frame | Refused],
-        count: int,
-        rig: Rig,
-        close: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._frame = frame
-        self.count = count
-        self._rig = rig
-        self.close = close
-
-    def result(self, position: int, settings: Settings, serial: int) -> LiveDepth:
-        """Read a frame and estimate its depth."""
-        frame = self._frame(position)
-        if isinstance(frame, Refused):
-            raise InputError(f"{frame.name}: {frame.reason}")
-        found = compute(frame, self._rig, settings, serial=serial, grabbed_s=time.monotonic())
-        return replace(found, position=position)
-
-
-Saved = SavedMaps | SavedFrames
-"""Saved frames by their position."""
+    count: int
+    read: Callable[[int, Settings, int], LiveDepth]  # position, settings, serial
+    is_estimated: bool  # whether depth is estimated as it is shown, with the settings
+    close: Callable[[], None] = lambda: None
 
 
 def open_saved(path: str | os.PathLike[str], rig: Rig | None = None) -> Saved:
@@ -102,23 +43,54 @@ def open_saved(path: str | os.PathLike[str], rig: Rig | None = None) -> Saved:
     suffix = place.suffix.lower()
     if not place.exists():
         raise InputError(f"{path_text(place)}: there is no such file or folder.")
-    if suffix == DEPTH_SUFFIX:
-        return SavedMaps([place])
     if suffix == RECORDING_SUFFIX:
-        return _recording_frames(place, rig)
-    if place.is_dir():
-        maps = sorted(one for one in place.iterdir() if one.suffix.lower() == DEPTH_SUFFIX)
-        if maps:
-            return SavedMaps(maps)
-    elif suffix not in IMAGE_SUFFIXES:
+        return _recording(place, rig)
+    maps = sorted(place.iterdir()) if place.is_dir() else [place]
+    maps = [one for one in maps if one.suffix.lower() == DEPTH_SUFFIX]
+    if maps:
+        return _depth_maps(maps)
+    if not place.is_dir() and suffix not in IMAGE_SUFFIXES:
         raise InputError(
             f"{path_text(place)}: it must be a depth map ({DEPTH_SUFFIX}), a recording "
             f"({RECORDING_SUFFIX}), an image, or a folder of depth maps or images."
         )
-    return _image_frames(place, rig)
+    return _images(place, rig)
 
 
-def _recording_frames(path: Path, rig: Rig | None) -> SavedFrames:
+def _depth_maps(paths: Sequence[Path]) -> Saved:
+    def read(position: int, _settings: Settings, serial: int) -> LiveDepth:
+        depth_map = DepthMap.load(paths[position])
+        left = depth_map.intensity
+        return LiveDepth(
+            serial=serial,
+            number=position,
+            name=paths[position].stem,
+            left=left,
+            right=None,
+            depth_map=depth_map,
+            light=None if left is None else measure_light(Frame(number=0, raw=left)),
+            grabbed_s=time.monotonic(),
+        )
+
+    return Saved(count=len(paths), read=read, is_estimated=False)
+
+
+def _estimated(
+    frame: Callable[[int], Frame | Refused],
+    count: int,
+    rig: Rig,
+    close: Callable[[], None] = lambda: None,
+) -> Saved:
+    def read(position: int, settings: Settings, serial: int) -> LiveDepth:
+        found = frame(position)
+        if isinstance(found, Refused):
+            raise InputError(f"{found.name}: {found.reason}")
+        return compute(found, rig, settings, serial=serial, grabbed_s=time.monotonic())
+
+    return Saved(count=count, read=read, is_estimated=True, close=close)
+
+
+def _recording(path: Path, rig: Rig | None) -> Saved:
     from d3s.camera.recording import Recording
 
     recording = Recording(path)
@@ -126,18 +98,15 @@ def _recording_frames(path: Path, rig: Rig | None) -> SavedFrames:
     if camera is None:
         recording.close()
         raise _no_rig(path)
-    if not recording.frame_count:
-        recording.close()
-        raise InputError(f"{path_text(path)} has no frames.")
     times_s = recording.times_s
 
     def frame(position: int) -> Frame:
         return replace(recording.frame(position), time_s=times_s[position])
 
-    return SavedFrames(frame, recording.frame_count, camera, recording.close)
+    return _estimated(frame, recording.frame_count, camera, recording.close)
 
 
-def _image_frames(path: Path, rig: Rig | None) -> SavedFrames:
+def _images(path: Path, rig: Rig | None) -> Saved:
     try:
         frames = find_frames([path], one_file_each=path.is_file()).frames
     except InputError:  # no name says left or right
@@ -152,7 +121,7 @@ def _image_frames(path: Path, rig: Rig | None) -> SavedFrames:
         with FileSource([frames[position]], rig=rig if can_split else None) as source:
             return next(iter(source))
 
-    return SavedFrames(frame, len(frames), rig)
+    return _estimated(frame, len(frames), rig)
 
 
 def _no_rig(path: Path) -> InputError:
@@ -162,32 +131,16 @@ def _no_rig(path: Path) -> InputError:
 class SavedShow:
     """Saved frames as a page shows them; a thread reads and estimates the one that is asked for."""
 
-    is_live = False
-
-    def __init__(
-        self,
-        saved: Saved,
-        *,
-        title: str,
-        settings: Settings | None = None,
-        folder: Path | None = None,
-    ) -> None:
-        self.title = title
+    def __init__(self, saved: Saved, *, settings: Settings | None = None) -> None:
         self.results: Newest[LiveDepth] = Newest()
         self.settings = settings or Settings()
+        self.panels = tuple(one for one in PANELS if saved.is_estimated or one != "right")
         self._saved = saved
-        self._folder = folder
         self._wanted: Slot[int] = Slot()
-        self._position = 0
-        self._serial = 0
+        self._position = self._serial = 0
         self._state = "reading"
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="d3s-view", daemon=True)
-
-    @property
-    def panels(self) -> Collection[str]:
-        """Panels that there are."""
-        return self._saved.panels
 
     def __enter__(self) -> Self:
         """Start the thread, with the first frame."""
@@ -205,7 +158,6 @@ class SavedShow:
         """Controls that the page offers."""
         return {
             "record": False,
-            "snapshot": self._folder is not None,
             "positions": self._saved.count,
             "estimate": self._saved.is_estimated,
             "camera": {},
@@ -235,20 +187,13 @@ class SavedShow:
         self._wanted.put(position)
         return {}
 
-    def save(self, result: LiveDepth) -> dict[str, Any]:
-        """Write the depth map that a page shows, filtered, as NPZ; return the name of the file."""
-        return write_snapshot(result, self.settings, self._folder)
-
     def _work(self) -> None:
         while (position := self._wanted.take()) is not None:
             self._serial += 1
             try:
-                self.results.put(self._saved.result(position, self.settings, self._serial))
+                found = self._saved.read(position, self.settings, self._serial)
+                self.results.put(replace(found, position=position))
                 self._state = "saved"
             except D3SError as error:
                 self._state = str(error)
                 self.results.notify()
-
-
-Show = LiveShow | SavedShow
-"""Results that change with time, with settings and actions: what a `Feed` serves to pages."""

@@ -9,6 +9,7 @@ import ipaddress
 import secrets
 import socket
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
@@ -40,11 +41,6 @@ DOCUMENT_HEADERS = HEADERS | {
 """Headers of a document that has its styles and pictures in itself, and no scripts."""
 
 
-def new_token() -> str:
-    """Secret part of the address, other at every start."""
-    return secrets.token_urlsafe(18)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Gate:
     """Rule that decides whether a request is answered.
@@ -61,16 +57,14 @@ class Gate:
 
     host: str
     port: int
-    token: str = field(default_factory=new_token, repr=False)
+    token: str = field(default_factory=partial(secrets.token_urlsafe, 18), repr=False)
 
     @property
     def address(self) -> str:
         """Address to open in a browser, with the token."""
-        return f"http://{_as_url_host(self._name)}:{self.port}/{self.token}/"
-
-    @property
-    def _name(self) -> str:
-        return socket.gethostname() if is_wildcard(self.host) else self.host
+        name = socket.gethostname() if is_wildcard(self.host) else self.host
+        name = f"[{name}]" if ":" in name else name
+        return f"http://{name}:{self.port}/{self.token}/"
 
     def refusal(self, *, token: str, host: str | None, origin: str | None, is_socket: bool) -> str:
         """Reason why a request is refused; empty if it is not."""
@@ -95,15 +89,11 @@ class Gate:
             return False
         if port != self.port or parts.username is not None or parts.path:
             return False
-        return name in self._own_names() or (is_wildcard(self.host) and _is_ip(name))
-
-    def _own_names(self) -> set[str]:
-        names = {self.host.lower()}
-        if is_loopback(self.host):
-            names |= {LOOPBACK, "localhost"}
         if is_wildcard(self.host):
-            names |= {"localhost", socket.gethostname().lower()}
-        return names
+            return _is_ip(name) or name in ("localhost", socket.gethostname().lower())
+        return name == self.host.lower() or (
+            is_loopback(self.host) and name in (LOOPBACK, "localhost")
+        )
 
 
 def is_loopback(host: str) -> bool:
@@ -135,7 +125,3 @@ def _is_ip(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _as_url_host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

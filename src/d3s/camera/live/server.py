@@ -1,6 +1,6 @@
 """Web server of live pages: any number of pages, each with its files and one kind of WebSocket.
 
-    server = Server([Page(name="live", title="Live", files=folder, serve=feed.serve)])
+    server = Server([Page(name="live", title="Live", files=folder, serve=serve)])
     with server.running() as address: ...
 
 Addresses are /TOKEN/NAME/ (the page in its shell), /TOKEN/NAME/FILE, /TOKEN/NAME/socket, and
@@ -14,7 +14,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
@@ -22,17 +22,10 @@ from string import Template
 
 from aiohttp import http_exceptions, web, web_protocol
 
-from d3s.camera.live.channel import Channel
 from d3s.camera.live.security import DOCUMENT_HEADERS, HEADERS, LOOPBACK, MAX_MESSAGE_BYTES, Gate
 from d3s.errors import InputError
 
-_TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-}
+_TYPES = {"": "text/html", ".css": "text/css", ".js": "text/javascript"}  # by suffix
 _HEARTBEAT_S = 20.0  # after which a client that does not answer is disconnected
 _SHUTDOWN_S = 2.0
 _STRANGER_S = 10.0  # after which a connection that has not shown the token is closed
@@ -50,11 +43,6 @@ _LOG = logging.getLogger(__name__)
 _LOG.addFilter(_is_of_ours)
 
 
-def shared_files() -> Traversable:
-    """Folder of the files that all pages share: `page.css` and `page.js`."""
-    return package_files("d3s.camera.live") / "pages" / "shared"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """One page of a server: a shell that all share, with its own `body.html`, script and styles."""
@@ -62,7 +50,7 @@ class Page:
     name: str  # part of the address, and name of the script and the styles
     title: str
     files: Traversable | None = None  # folder, most often in the package; no subfolders
-    serve: Callable[[Channel], Awaitable[None]] | None = None  # each WebSocket, until it returns
+    serve: Callable[[web.WebSocketResponse], Awaitable[None]] | None = None  # until it returns
     answer: Callable[[], str | None] | None = None  # in their place: a page without scripts
 
     def read_files(self) -> dict[str, bytes]:
@@ -70,25 +58,22 @@ class Page:
         if self.files is None:
             return {}
         found = _read_folder(self.files)
-        shell = Template((shared_files() / "shell.html").read_text("utf-8"))
+        shell = Template(_shared()["shell.html"].decode())
         body = found.pop("body.html").decode()
         page = shell.substitute(name=self.name, title=escape(self.title), body=body)
-        return {**found, "index.html": page.encode()}
+        return {**found, "": page.encode()}
+
+
+def _shared() -> dict[str, bytes]:
+    """Files that all pages share."""
+    return _read_folder(package_files("d3s.camera.live") / "pages" / "shared")
 
 
 def _read_folder(folder: Traversable) -> dict[str, bytes]:
-    return {
-        one.name: one.read_bytes()
-        for one in folder.iterdir()
-        if one.is_file() and _suffix(one.name) in _TYPES
-    }
+    suffixes = (".html", *filter(None, _TYPES))
+    return {one.name: one.read_bytes() for one in folder.iterdir() if one.name.endswith(suffixes)}
 
 
-def _suffix(name: str) -> str:
-    return name[name.rfind(".") :] if "." in name else ""
-
-
-@dataclass(eq=False)
 class Server:
     """Web server of pages; closed to other machines unless `host` says otherwise.
 
@@ -103,25 +88,17 @@ class Server:
         Port to listen at; 0 takes any that is free.
     """
 
-    pages: Sequence[Page]
-    host: str = LOOPBACK
-    port: int = 0
-    gate: Gate = field(init=False)
-    _sockets: set[web.WebSocketResponse] = field(default_factory=set, init=False)
-    _strangers: dict[web_protocol.RequestHandler, None] = field(default_factory=dict, init=False)
-    _runner: web.AppRunner | None = field(default=None, init=False)
-    _listener: asyncio.Server | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        """Read the files of all pages."""
-        names = [page.name for page in self.pages]
+    def __init__(self, pages: Sequence[Page], host: str = LOOPBACK, port: int = 0) -> None:
+        names = [page.name for page in pages]
         if not names or len({*names, "shared"}) <= len(names):
             raise InputError(f"pages are named {names}: there must be one, and no name twice.")
-        self._pages = {page.name: page for page in self.pages}
-        self._files = {page.name: page.read_files() for page in self.pages}
-        self._files["shared"] = _read_folder(shared_files())
-        del self._files["shared"]["shell.html"]
-        self.gate = Gate(host=self.host, port=self.port)
+        self.gate = Gate(host=host, port=port)
+        self._pages = {page.name: page for page in pages}
+        self._files = {page.name: page.read_files() for page in pages} | {"shared": _shared()}
+        self._sockets: set[web.WebSocketResponse] = set()
+        self._strangers: dict[web_protocol.RequestHandler, None] = {}
+        self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
 
     @property
     def clients(self) -> int:
@@ -133,26 +110,22 @@ class Server:
         app = web.Application(client_max_size=MAX_MESSAGE_BYTES)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=_LOG,
-            shutdown_timeout=_SHUTDOWN_S,
-            handle_signals=False,
+            app, access_log=None, logger=_LOG, shutdown_timeout=_SHUTDOWN_S, handle_signals=False
         )
         await self._runner.setup()
-        loop = asyncio.get_running_loop()
+        gate = self.gate
         try:
-            self._listener = await loop.create_server(
-                self._connection, self.host, self.port, backlog=_BACKLOG
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._connection, gate.host, gate.port, backlog=_BACKLOG
             )
         except OSError as error:
             await self._runner.cleanup()
             raise InputError(
-                f"cannot listen at {self.host}, port {self.port}: {error.strerror or error}. "
+                f"cannot listen at {gate.host}, port {gate.port}: {error.strerror or error}. "
                 "Choose another --port, or 0 for any that is free."
             ) from error
         port = self._listener.sockets[0].getsockname()[1]
-        self.gate = Gate(host=self.host, port=port, token=self.gate.token)
+        self.gate = Gate(host=gate.host, port=port, token=gate.token)
         return self.gate.address
 
     async def stop(self) -> None:
@@ -214,8 +187,8 @@ class Server:
             loop.close()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request: checks first, then files, the WebSocket, or the page's own answer."""
-        token, _, rest = request.match_info["path"].partition("/")
+        """Answer a request: checks first, then the page's own answer, the WebSocket, or a file."""
+        token, *path = request.match_info["path"].split("/")
         is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self.gate.refusal(
             token=token,
@@ -228,27 +201,34 @@ class Server:
         self._strangers.pop(request.protocol, None)
         if request.method != "GET":
             return web.Response(status=405, text="Only GET is answered.\n", headers=HEADERS)
-        name, slash, rest = rest.partition("/")
+        match path:
+            case [] | [""]:
+                return _moved(f"/{token}/{next(iter(self._pages))}/")
+            case [name] if name in self._files:  # so that relative addresses of the page work
+                return _moved(f"/{token}/{name}/")
+            case [name, "socket"] if is_socket and name in self._pages:
+                serve = self._pages[name].serve
+                if serve is not None:
+                    return await self._serve_socket(request, serve)
+            case [name, file]:
+                return self._file(name, file)
+        return _not_found()
+
+    def _file(self, name: str, file: str) -> web.Response:
         page = self._pages.get(name)
-        if page is not None and page.answer is not None and slash and not rest:
-            text = page.answer()
+        if page is not None and page.answer is not None:
+            text = None if file else page.answer()
             if text is None:
                 return _not_found()
             return web.Response(text=text, content_type="text/html", headers=DOCUMENT_HEADERS)
-        if name and not slash:  # so that relative addresses of the page work
-            return _moved(f"/{token}/{name}/") if name in self._files else _not_found()
-        if not name:
-            return _moved(f"/{token}/{self.pages[0].name}/")
-        if page is not None and page.serve is not None and rest == "socket" and is_socket:
-            return await self._serve_socket(request, page.serve)
-        content = self._files.get(name, {}).get(rest or "index.html")
-        if content is None:
+        content = self._files.get(name, {}).get(file)
+        kind = _TYPES.get(file[file.rfind(".") :])
+        if content is None or kind is None:
             return _not_found()
-        kind = _TYPES[_suffix(rest or "index.html")]
         return web.Response(body=content, content_type=kind, charset="utf-8", headers=HEADERS)
 
     async def _serve_socket(
-        self, request: web.Request, serve: Callable[[Channel], Awaitable[None]]
+        self, request: web.Request, serve: Callable[[web.WebSocketResponse], Awaitable[None]]
     ) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(
             max_msg_size=MAX_MESSAGE_BYTES, heartbeat=_HEARTBEAT_S, compress=False
@@ -256,7 +236,7 @@ class Server:
         await socket.prepare(request)
         self._sockets.add(socket)
         try:
-            await serve(Channel(socket))
+            await serve(socket)
         finally:
             self._sockets.discard(socket)
             await socket.close()

@@ -61,28 +61,21 @@ class Settings:
     def changed(self, changes: Mapping[str, Any]) -> Self:
         """Settings with some values replaced, checked."""
         filters = {name: changes[name] for name in Filter.__dataclass_fields__ if name in changes}
-        unknown = set(changes) - set(filters) - {"method", "options"}
+        unknown = set(changes) - set(filters) - {"options"}
         if unknown:
-            known = ", ".join(("method", "options", *Filter.__dataclass_fields__))
+            known = ", ".join(("options", *Filter.__dataclass_fields__))
             raise InputError(f"{short_repr(min(unknown))} is no setting. There are {known}.")
-        method = changes.get("method", self.method)
-        options = self.options if method == self.method else None
-        if "options" in changes:
-            options = _changed_options(method, options, changes["options"])
-        elif method != self.method:
-            options = checked_options(method, None)
+        options, given = self.options, changes.get("options", {})
+        if not isinstance(given, Mapping):
+            raise InputError(f"options={short_repr(given)} must be a table of fields and values.")
+        if given:
+            before = {} if options is None else options.model_dump(exclude_unset=True)
+            merged = {**before, **given}
+            kept = {name: value for name, value in merged.items() if value is not None}
+            options = checked_options(self.method, kept)
         return replace(
             self,
-            method=method,
             options=options,
             shown=replace(self.shown, **filters),
             version=self.version + 1,
         )
-
-
-def _changed_options(method: Any, options: Options | None, changes: Any) -> Options:
-    if not isinstance(changes, Mapping):
-        raise InputError(f"options={short_repr(changes)} must be a table of fields and values.")
-    given = {} if options is None else options.model_dump(exclude_unset=True)
-    merged = {**given, **changes}
-    return checked_options(method, {name: one for name, one in merged.items() if one is not None})

@@ -1,20 +1,16 @@
-"""Between threads: places for one item, where the newest wins and every loss is counted; starts."""
+"""Between threads: places for one item, where the newest wins and every loss is counted; turns."""
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
+_APART = 0.8  # of an even distance in time: results come evenly, and a thread hardly ever waits
 
 
 class Slot(Generic[_Item]):
-    """Place for one item on its way from one thread to another.
-
-    `put` replaces an item that was not taken yet, and counts it in `replaced`. `put_and_wait`
-    replaces nothing.
-    """
+    """Place for one item on its way from one thread to another."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -22,17 +18,12 @@ class Slot(Generic[_Item]):
         self._is_closed = False
         self.replaced = 0  # items that nobody took
 
-    def put(self, item: _Item) -> None:
-        """Put an item, in place of one that was not taken."""
+    def put(self, item: _Item, *, wait: bool = False) -> None:
+        """Put an item, in place of one that was not taken, or once that is taken."""
         with self._changed:
+            if wait:
+                self._changed.wait_for(lambda: self._item is None or self._is_closed)
             self.replaced += self._item is not None
-            self._item = None if self._is_closed else item
-            self._changed.notify_all()
-
-    def put_and_wait(self, item: _Item) -> None:
-        """Put an item once the one before is taken; returns at once when the slot is closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._item is None or self._is_closed)
             self._item = None if self._is_closed else item
             self._changed.notify_all()
 
@@ -88,55 +79,41 @@ class Newest(Generic[_Item]):
             return self._item
 
 
-# Share of an even distance in time: results come evenly, and a thread hardly ever waits.
-_APART = 0.8
-
-
-@dataclass(frozen=True)
-class Started(Generic[_Item]):
-    """One frame that a thread computes."""
-
-    item: _Item
-    number: int  # from 1, in the order of the items
-    at_once: int  # frames that are being computed, this one included
-    begun_s: float  # by `time.monotonic`
-
-
-class Stagger(Generic[_Item]):
-    """Starts of the threads of one slot, evenly apart.
+class Turns(Generic[_Item]):
+    """Threads that take items of a slot in turn, evenly apart.
 
     Two threads that begin together end together: of 9 results a second, pairs would come 4 or 5
     times. So one begins a while after the one before, unless no other is under way.
     """
 
-    def __init__(self, take: Callable[[], _Item | None], threads: int) -> None:
-        self._take = take
-        self._threads = threads
+    def __init__(self, slot: Slot[_Item], threads: int) -> None:
+        self._slot, self._threads = slot, threads
         self._taking = threading.Lock()
         self._changed = threading.Condition()
         self._under_way = self._count = 0
         self._begun_s = self._spent_s = 0.0
 
-    def begin(self) -> Started[_Item] | None:
-        """Wait for the time of the next start and for its item; None at the end."""
-        with self._taking:
-            with self._changed:
-                next_s = self._begun_s + _APART * self._spent_s / self._threads
-                self._changed.wait_for(
-                    lambda: not self._under_way, max(next_s - time.monotonic(), 0.0)
-                )
-            item = self._take()
-            if item is None:
-                return None
-            with self._changed:
-                self._under_way += 1
-                self._count += 1
-                self._begun_s = time.monotonic()
-                return Started(item, self._count, self._under_way, self._begun_s)
+    def run(self, work: Callable[[_Item, int, int], None]) -> None:
+        """Call work(item, number from 1, items under way) for each item, until the slot is closed.
 
-    def end(self, started: Started[_Item]) -> None:
-        """Say that an item is done."""
-        with self._changed:
-            self._under_way -= 1
-            self._spent_s = time.monotonic() - started.begun_s
-            self._changed.notify_all()
+        Each of the threads runs this.
+        """
+        while True:
+            with self._taking:
+                with self._changed:
+                    next_s = self._begun_s + _APART * self._spent_s / self._threads
+                    wait_s = max(next_s - time.monotonic(), 0.0)
+                    self._changed.wait_for(lambda: not self._under_way, wait_s)
+                item = self._slot.take()
+                if item is None:
+                    return
+                with self._changed:
+                    self._under_way += 1
+                    self._count += 1
+                    number, at_once = self._count, self._under_way
+                    self._begun_s = begun_s = time.monotonic()
+            work(item, number, at_once)
+            with self._changed:
+                self._under_way -= 1
+                self._spent_s = time.monotonic() - begun_s
+                self._changed.notify_all()

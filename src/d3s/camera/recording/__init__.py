@@ -7,9 +7,7 @@ writer       `RecordingWriter`: writes one frame after the other; `Recorder`: in
 reader       `Recording`: the frames of a recording, as a source; facts of it, for people
 replay       the depth of a recording again, compared with the recorded one
 conversion   recordings to ROS 2 bags and to folders of images, and back; a whole file of a cut one
-topics       names of the topics, and the types of their messages
-mcap_file    the MCAP file as it is written, and topics without a file
-mcap_reader  the MCAP file as it is read
+mcap         the MCAP file as it is written and read; topics and the types of their messages
 """
 
 from d3s.camera.recording.reader import Recording

@@ -7,26 +7,26 @@ view.
 
 import csv
 import io
+import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from d3s import atomic
-from d3s.camera.recording import topics
-from d3s.camera.recording.mcap_file import McapFile
-from d3s.camera.recording.mcap_reader import ImageMessage, McapReader, image_of
-from d3s.camera.recording.reader import Recording
+from d3s.camera.recording import mcap
+from d3s.camera.recording.mcap import McapFile, McapReader, check_installed
+from d3s.camera.recording.reader import ImageMessage, Recording, image_of
 from d3s.camera.recording.writer import RecordingWriter
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.files.images import light_of, samples_of, write_image
 from d3s.files.raw import path_text
-from d3s.files.ros import IMAGE, check_installed, types
+from d3s.files.ros import IMAGE, types
 from d3s.frames.frame import Frame, Refused
 from d3s.frames.loading import FileSource
 from d3s.frames.pairing import find_frames
@@ -34,7 +34,21 @@ from d3s.rig import Rig
 from d3s.types import Progress
 
 METADATA = "metadata.yaml"
-_VERSION: Literal[9] = 9  # of the metadata: ROS 2 Jazzy and later
+TABLE = "frames.csv"
+_FIELDS = ("name", "number", "full_scale", "time_s", "camera_time_s", "lost_before", "whole")
+
+_Item = TypeVar("_Item")
+
+
+def _told(items: Iterable[_Item], total: int, progress: Progress | None) -> Iterator[_Item]:
+    """Items, with word to the progress bar when each is done."""
+    for done, item in enumerate(items, 1):
+        yield item
+        if progress is not None:
+            progress(done, total)
+
+
+# Bags ---------------------------------------------------------------------------------------------
 
 
 def is_bag(path: Path) -> bool:
@@ -49,32 +63,28 @@ def to_bag(
     progress: Progress | None = None,
 ) -> int:
     """Write the messages of a recording into a ROS 2 bag, and the rig beside them."""
-    check_installed()
+    check_installed("mcap", "rosbags")
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.rosbag2.errors import WriterError
 
-    reader = McapReader(path)
     target = Path(os.fsdecode(folder))
     written = 0
-    try:
-        with Writer(target, version=_VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
-            connections = {
-                topic: bag.add_connection(topic, schema, typestore=types())
-                for topic, (schema, _) in reader.topics.items()
-            }
-            for place in reader.chunks:
-                for one in reader.messages(place):
-                    bag.write(connections[one.topic], one.time_ns, one.data)
-                    written += 1
-                if progress is not None:
-                    progress(written, len(reader.places))
-        rig = reader.attachment(topics.RIG_NAME)
-        if rig is not None:
-            Rig.from_text(rig.decode()).save(target / topics.RIG_NAME)
-    except (WriterError, OSError) as error:
-        raise OutputError(f"{path_text(target)} cannot be written: {error}") from error
-    finally:
-        reader.close()
+    with closing(McapReader(path)) as reader:
+        try:  # version 9 of the metadata: ROS 2 Jazzy and later
+            with Writer(target, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+                connections = {
+                    topic: bag.add_connection(topic, schema, typestore=types())
+                    for topic, (schema, _) in reader.topics.items()
+                }
+                for place in _told(reader.chunks, len(reader.chunks), progress):
+                    for one in reader.messages(place):
+                        bag.write(connections[one.topic], one.time_ns, one.data)
+                        written += 1
+            rig = reader.attachment(mcap.RIG_NAME)
+            if rig is not None:
+                Rig.from_text(rig.decode()).save(target / mcap.RIG_NAME)
+        except (WriterError, OSError) as error:
+            raise OutputError(f"{path_text(target)} cannot be written: {error}") from error
     return written
 
 
@@ -94,54 +104,57 @@ def from_bag(
     only topic of images, or the two whose names say left and right. The rig is that of `rig.toml`
     in the bag if None, and the full scale that of the type of the image.
     """
-    check_installed()
+    check_installed("mcap", "rosbags")
     from rosbags.rosbag2 import Reader
     from rosbags.rosbag2.errors import ReaderError
 
     source = Path(os.fsdecode(folder))
-    if rig is None and (source / topics.RIG_NAME).exists():
-        rig = Rig.load(source / topics.RIG_NAME)
+    rig = rig or _rig_beside(source)
     try:
         with Reader(source) as bag:
-            names = {one.topic for one in bag.connections}
-            if topics.FRAME in names and not images:
-                return _copied(bag, path, rig, overwrite, progress)
-            chosen = _chosen(bag, images, source)
+            messages = (
+                (connection.topic, time_ns, bytes(data))
+                for connection, time_ns, data in _told(bag.messages(), bag.message_count, progress)
+            )
+            if mcap.FRAME in {one.topic for one in bag.connections} and not images:
+                return _copied(messages, path, rig, overwrite)
+            found = sorted({one.topic for one in bag.connections if one.msgtype == IMAGE})
+            chosen = _chosen(found, images, source)
             with RecordingWriter(path, rig=rig, overwrite=overwrite) as target:
-                return _frames_of(bag, chosen, target, full_scale, progress)
+                return _write_images(messages, chosen, target, full_scale)
     except (ReaderError, FileNotFoundError) as error:
         raise InputError(f"{path_text(source)}: is no ROS 2 bag: {error}") from error
 
 
+def _rig_beside(folder: Path) -> Rig | None:
+    path = folder / mcap.RIG_NAME
+    return Rig.load(path) if path.exists() else None
+
+
+_Messages = Iterable[tuple[str, int, bytes]]
+
+
 def _copied(
-    bag: Any,
-    path: str | os.PathLike[str],
-    rig: Rig | None,
-    overwrite: bool,
-    progress: Progress | None,
+    messages: _Messages, path: str | os.PathLike[str], rig: Rig | None, overwrite: bool
 ) -> int:
     """Copy the messages of a bag that was made of a recording."""
-    frames = 0
+    frames, last_ns = 0, None
     with McapFile(path, overwrite=overwrite) as target:
         if rig is not None:
-            target.attach(topics.RIG_NAME, "application/toml", rig.to_text().encode())
-        last_ns = None
-        for done, (connection, time_ns, data) in enumerate(bag.messages()):
-            if connection.topic not in topics.SCHEMAS:
+            target.attach(mcap.RIG_NAME, "application/toml", rig.to_text().encode())
+        for topic, time_ns, data in messages:
+            if topic not in mcap.SCHEMAS:
                 continue
             if time_ns != last_ns:
                 target.flush()
             last_ns = time_ns
-            target.write(connection.topic, bytes(data), time_ns)
-            frames += connection.topic == topics.FRAME
-            if progress is not None:
-                progress(done + 1, bag.message_count)
+            target.log(topic, data, time_ns)
+            frames += topic == mcap.FRAME
         target.flush()
     return frames
 
 
-def _chosen(bag: Any, images: tuple[str, ...], source: Path) -> tuple[str, ...]:
-    found = sorted({one.topic for one in bag.connections if one.msgtype == IMAGE})
+def _chosen(found: Collection[str], images: tuple[str, ...], source: Path) -> tuple[str, ...]:
     if images:
         missing = [one for one in images if one not in found]
         if missing or len(images) > 2:
@@ -151,7 +164,7 @@ def _chosen(bag: Any, images: tuple[str, ...], source: Path) -> tuple[str, ...]:
             )
         return images
     if len(found) == 1:
-        return (found[0],)
+        return tuple(found)
     left = [one for one in found if "left" in one]
     right = [one.replace("left", "right") for one in left]
     if len(left) == 1 and right[0] in found:
@@ -162,44 +175,36 @@ def _chosen(bag: Any, images: tuple[str, ...], source: Path) -> tuple[str, ...]:
     )
 
 
-def _frames_of(
-    bag: Any,
-    chosen: tuple[str, ...],
-    target: RecordingWriter,
-    full_scale: int | None,
-    progress: Progress | None,
+def _write_images(
+    messages: _Messages, chosen: tuple[str, ...], target: RecordingWriter, full_scale: int | None
 ) -> int:
     """Write the images of some topics; views belong together by the time of their headers."""
     waiting: dict[int, dict[str, ImageMessage]] = {}
-    frames = 0
-    for done, (connection, _, data) in enumerate(bag.messages()):
-        if connection.topic in chosen:
-            one = image_of(bytes(data))
+    for topic, _, data in messages:
+        if topic in chosen:
+            one = image_of(data)
             both = waiting.setdefault(one.time_ns, {})
-            both[connection.topic] = one
+            both[topic] = one
             if len(both) == len(chosen):
                 del waiting[one.time_ns]
-                images = tuple(both[name] for name in chosen)
-                target.write(_frame(images, frames, full_scale))
-                frames += 1
-        if progress is not None:
-            progress(done + 1, bag.message_count)
-    if not frames:
+                images = [both[name] for name in chosen]
+                target.write(_frame(images, target.frames, full_scale))
+    if not target.frames:
         raise InputError(f"no frame of {' and '.join(chosen)} is whole: their times differ.")
-    return frames
+    return target.frames
 
 
-def _frame(images: tuple[ImageMessage, ...], number: int, full_scale: int | None) -> Frame:
+def _frame(images: list[ImageMessage], number: int, full_scale: int | None) -> Frame:
     time_s = images[0].time_ns / 1e9
-    if len(images) == 2:
-        left, right = (_grey(one, full_scale) for one in images)
-        return Frame(number=number, views=(left, right), camera_time_s=time_s)
     pixels = images[0].pixels
-    if pixels.ndim == 2 and pixels.dtype.kind == "u":
+    if len(images) == 1 and pixels.ndim == 2 and pixels.dtype.kind == "u":
         native = pixels.astype(pixels.dtype.newbyteorder("="))
         scale = full_scale or int(np.iinfo(native.dtype).max)
         return Frame(number=number, counts=native, full_scale=scale, camera_time_s=time_s)
-    return Frame(number=number, raw=_grey(images[0], full_scale), camera_time_s=time_s)
+    left, *right = (_grey(one, full_scale) for one in images)
+    if right:
+        return Frame(number=number, views=(left, right[0]), camera_time_s=time_s)
+    return Frame(number=number, raw=left, camera_time_s=time_s)
 
 
 def _grey(image: ImageMessage, full_scale: int | None) -> Any:
@@ -212,8 +217,7 @@ def _grey(image: ImageMessage, full_scale: int | None) -> Any:
     return pixels.astype(np.float32) / np.float32(scale)
 
 
-TABLE = "frames.csv"
-_FIELDS = ("name", "number", "full_scale", "time_s", "camera_time_s", "lost_before", "whole")
+# Folders ------------------------------------------------------------------------------------------
 
 
 def to_folder(
@@ -231,15 +235,13 @@ def to_folder(
             raise OutputError(f"{target / TABLE} exists. Choose another folder, or --force.")
         rig = recording.rig()
         if rig is not None:
-            rig.save(target / topics.RIG_NAME, overwrite=overwrite)
+            rig.save(target / mcap.RIG_NAME, overwrite=overwrite)
         rows, refused = [], []
-        for done, outcome in enumerate(recording):
+        for outcome in _told(recording, recording.frame_count, progress):
             if isinstance(outcome, Refused):
                 refused.append(outcome)
             else:
                 rows.append(_write(outcome, target, overwrite))
-            if progress is not None:
-                progress(done + 1, recording.frame_count)
     text = io.StringIO()
     table = csv.DictWriter(text, _FIELDS, lineterminator="\n")
     table.writeheader()
@@ -274,33 +276,23 @@ def from_folder(
     floats.
     """
     source = Path(os.fsdecode(folder))
-    if rig is None and (source / topics.RIG_NAME).exists():
-        rig = Rig.load(source / topics.RIG_NAME)
+    rig = rig or _rig_beside(source)
     known = _table(source)
-    written, refused = 0, []
-    frames, count = _frames(source)
-    with RecordingWriter(
-        path, rig=rig, notes={"camera": path_text(source)}, overwrite=overwrite
-    ) as target:
-        for done, outcome in enumerate(frames):
+    refused = []
+    try:
+        found = find_frames([source])
+    except InputError:  # no names with left and right: each file is a frame
+        found = find_frames([source], one_file_each=True)
+    if not found.frames:
+        raise InputError(f"{path_text(source)}: has no images.")
+    notes = {"camera": path_text(source)}
+    with RecordingWriter(path, rig=rig, notes=notes, overwrite=overwrite) as target:
+        for outcome in _told(FileSource(found.frames), len(found.frames), progress):
             if isinstance(outcome, Refused):
                 refused.append(outcome)
             else:
                 target.write(_with_facts(outcome, known.get(outcome.name)))
-                written += 1
-            if progress is not None:
-                progress(done + 1, count)
-    return written, tuple(refused)
-
-
-def _frames(folder: Path) -> tuple[Iterator[Frame | Refused], int]:
-    try:
-        found = find_frames([folder])
-    except InputError:  # no names with left and right: each file is a frame
-        found = find_frames([folder], one_file_each=True)
-    if not found.frames:
-        raise InputError(f"{path_text(folder)}: has no images.")
-    return iter(FileSource(found.frames)), len(found.frames)
+    return target.frames, tuple(refused)
 
 
 def _table(folder: Path) -> dict[str, dict[str, str]]:
@@ -320,13 +312,10 @@ def _with_facts(frame: Frame, row: dict[str, str] | None) -> Frame:
         return frame
     try:
         changes: dict[str, Any] = {
-            "number": int(row["number"]),
-            "time_s": float(row["time_s"]) if row["time_s"] else None,
-            "camera_time_s": float(row["camera_time_s"]) if row["camera_time_s"] else None,
-            "lost_before": int(row["lost_before"]),
-            "whole": row["whole"] != "0",
+            name: json.loads(row[name] or "null") for name in _FIELDS[1:] if name != "full_scale"
         }
         full_scale = int(row["full_scale"])
+        changes["whole"] = bool(changes["whole"])
     except (KeyError, ValueError) as error:
         raise InputError(f"{TABLE}: the row of {row['name']} cannot be read: {error}.") from error
     if full_scale and frame.raw is not None:
@@ -334,6 +323,9 @@ def _with_facts(frame: Frame, row: dict[str, str] | None) -> Frame:
         counts = np.rint(frame.raw.astype(np.float64) * full_scale).astype(dtype)
         changes |= {"raw": None, "counts": counts, "full_scale": full_scale}
     return replace(frame, name="", **changes)
+
+
+# Recovery -----------------------------------------------------------------------------------------
 
 
 class Recovered(NamedTuple):
@@ -363,20 +355,18 @@ def recover(
             for name in reader.attachments:
                 try:
                     target.attach(name, "application/octet-stream", reader.attachment(name) or b"")
-                except D3SError:
+                except InputError:
                     damaged += 1
             for name, values in reader.notes.items():
                 target.note(name, values)
             for topic, kind in reader.topics.items():
-                target.add_topic(topic, *kind)
-            for done, place in enumerate(reader.chunks):
+                target.declare(topic, *kind)
+            for place in _told(reader.chunks, len(reader.chunks), progress):
                 try:
                     for one in reader.messages(place):
-                        target.write(one.topic, one.data, one.time_ns)
+                        target.log(one.topic, one.data, one.time_ns)
                         counts[one.topic] += 1
                 except D3SError:
                     damaged += 1
                 target.flush()
-                if progress is not None:
-                    progress(done + 1, len(reader.chunks))
-    return Recovered(counts.total(), counts[topics.FRAME], damaged, reader.is_cut)
+    return Recovered(counts.total(), counts[mcap.FRAME], damaged, reader.is_cut)

@@ -5,15 +5,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from d3s.camera.recording import topics
-from d3s.camera.recording.mcap_reader import McapReader, RawMessage, image_of, text_of
+from d3s.camera.recording import mcap
+from d3s.camera.recording.mcap import McapReader, RawMessage
 from d3s.errors import D3SError, InputError
-from d3s.files.raw import cut_short, named, path_text
-from d3s.frames.frame import Frame, Refused
+from d3s.files import ros
+from d3s.files.raw import cut_short, decoded_as, named, path_text
+from d3s.frames.frame import Frame, Refused, Source
 from d3s.rig import Rig
 from d3s.types import Image
 
@@ -25,7 +27,7 @@ class RecordedDepth(NamedTuple):
     sigma_m: Image | None
 
 
-class Recording:
+class Recording(Source):
     """Frames of a recording: a `Source`, of which each frame can be read by its place too.
 
     Parameters
@@ -42,7 +44,7 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._reader = McapReader(path)
         self.path = Path(os.fsdecode(path))
-        self._frames = self._reader.chunks_of(topics.FRAME)
+        self._frames = self._reader.chunks_of(mcap.FRAME)
         if not self._frames:
             names = sorted(self._reader.topics)
             self.close()
@@ -50,7 +52,7 @@ class Recording:
                 f"{path_text(path)}: has no frames that d3s has recorded, but "
                 f"{', '.join(names) or 'nothing'}. d3s convert makes a recording of a ROS 2 bag."
             )
-        self._depths = dict(self._reader.chunks_of(topics.DEPTH))
+        self._depths = dict(self._reader.chunks_of(mcap.DEPTH))
 
     @property
     def frame_count(self) -> int:
@@ -65,7 +67,7 @@ class Recording:
     @property
     def notes(self) -> dict[str, str]:
         """Texts on the whole recording."""
-        return self._reader.notes.get(topics.NOTES_NAME, {})
+        return self._reader.notes.get(mcap.NOTES_NAME, {})
 
     @property
     def times_s(self) -> tuple[float, ...]:
@@ -78,12 +80,12 @@ class Recording:
 
         Raises an `InputError` when it cannot be read.
         """
-        with named(self.path):
-            content = self._reader.attachment(topics.RIG_NAME)
-            try:
-                return None if content is None else Rig.from_text(content.decode())
-            except (D3SError, UnicodeDecodeError) as error:
-                raise InputError(f"has a rig that cannot be read: {error}") from error
+        content = self._reader.attachment(mcap.RIG_NAME)
+        try:
+            return None if content is None else Rig.from_text(content.decode())
+        except (D3SError, UnicodeDecodeError) as error:
+            words = f"{path_text(self.path)}: has a rig that cannot be read: {error}"
+            raise InputError(words) from error
 
     def __iter__(self) -> Iterator[Frame | Refused]:
         """Frames in the order of the file; a damaged one is refused, and the next one follows."""
@@ -103,8 +105,8 @@ class Recording:
         if not 0 <= place < len(self._frames):
             raise InputError(f"place={place} must be 0 to {len(self._frames) - 1}.")
         time, chunk = self._frames[place]
+        found = self._messages(chunk, time, mcap.FRAME)
         with named(self.path):
-            found = self._messages(chunk, time, topics.FRAME)
             return replace(_frame(found), name=f"{place:06d}")
 
     def depth(self, place: int) -> RecordedDepth | None:
@@ -116,11 +118,11 @@ class Recording:
         chunk = self._depths.get(time)
         if chunk is None:
             return None
+        found = self._messages(chunk, time, mcap.DEPTH)
         with named(self.path):
-            found = self._messages(chunk, time, topics.DEPTH)
-            sigma = found.get(topics.SIGMA)
+            sigma = found.get(mcap.SIGMA)
             return RecordedDepth(
-                _floats(found[topics.DEPTH]), None if sigma is None else _floats(sigma)
+                _floats(found[mcap.DEPTH]), None if sigma is None else _floats(sigma)
             )
 
     def dropped(self) -> int:
@@ -128,11 +130,11 @@ class Recording:
 
         Raises an `InputError` when the facts of a frame are damaged.
         """
-        sums = self._reader.notes.get(topics.END_NAME, {})
+        sums = self._reader.notes.get(mcap.END_NAME, {})
         if sums.get("dropped", "").isdecimal():
             return int(sums["dropped"])
         facts = [
-            _json(self._messages(chunk, time, topics.FRAME)[topics.FRAME])
+            _facts(self._messages(chunk, time, mcap.FRAME)[mcap.FRAME])
             for time, chunk in self._frames
         ]
         return sum(int(one.get("dropped_before", 0)) for one in facts)
@@ -141,25 +143,29 @@ class Recording:
         """Close the file. Closing twice is fine."""
         self._reader.close()
 
-    def __enter__(self) -> Self:
-        """Return the recording itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file."""
-        self.close()
-
     def _messages(self, chunk: int, time: int, topic: str) -> dict[str, RawMessage]:
         """Messages of one time in a chunk, by topic; one of them must be there."""
         messages = self._reader.messages(chunk)
         found = {one.topic: one for one in messages if one.time_ns == time}
         if topic not in found:
-            raise cut_short(f"has no message of {topic} where its index says")
+            words = f"{path_text(self.path)}: has no message of {topic} where its index says"
+            raise cut_short(words)
         return found
 
 
+def rig_of(recording: Recording, rig: Rig | None = None) -> Rig:
+    """Rig that was given, or that of the recording."""
+    found = rig or recording.rig()
+    if found is None:
+        raise InputError(
+            f"{path_text(recording.path)}: has no rig attached. Give the camera with --rig, or "
+            "rig in Python."
+        )
+    return found
+
+
 def _frame(messages: dict[str, RawMessage]) -> Frame:
-    facts = _json(messages[topics.FRAME])
+    facts = _facts(messages[mcap.FRAME])
     try:
         known: dict[str, Any] = {
             "number": int(facts["number"]),
@@ -172,48 +178,60 @@ def _frame(messages: dict[str, RawMessage]) -> Frame:
         }
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"a frame has no usable number or times: {error}.") from error
-    if topics.RAW in messages:
-        image = image_of(messages[topics.RAW].data).pixels
+    if mcap.RAW in messages:
+        image = image_of(messages[mcap.RAW].data).pixels
         if image.dtype.kind == "f":
             return Frame(raw=image.astype(np.float32), **known)
         native = image.astype(image.dtype.newbyteorder("="))
         return Frame(counts=native, full_scale=int(facts.get("full_scale", 0)), **known)
-    if topics.LEFT in messages and topics.RIGHT in messages:
-        views = _floats(messages[topics.LEFT]), _floats(messages[topics.RIGHT])
+    if mcap.LEFT in messages and mcap.RIGHT in messages:
+        views = _floats(messages[mcap.LEFT]), _floats(messages[mcap.RIGHT])
         return Frame(views=views, **known)
     raise InputError(f"frame {known['number']} has no image.")
+
+
+class ImageMessage(NamedTuple):
+    """Content of a `sensor_msgs/Image`."""
+
+    pixels: NDArray[Any]  # (rows, cols), or (rows, cols, 3) in the order of the encoding
+    encoding: str
+    time_ns: int
+
+
+def image_of(data: bytes) -> ImageMessage:
+    """Content of a `sensor_msgs/Image`; the pixels are a view into `data`."""
+    with decoded_as("an image of ROS 2"):
+        found = ros.types().deserialize_cdr(data, ros.IMAGE)
+    stamp = found.header.stamp
+    return ImageMessage(ros.pixels_of(found), found.encoding, 10**9 * stamp.sec + stamp.nanosec)
 
 
 def _floats(message: RawMessage) -> Image:
     return image_of(message.data).pixels.astype(np.float32)  # a copy: writable, aligned
 
 
-def _json(message: RawMessage) -> dict[str, Any]:
-    try:
-        found = json.loads(text_of(message.data))
-    except ValueError as error:
-        raise InputError(f"the facts of a frame cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise InputError("the facts of a frame are no table.")
-    return found
+def _facts(message: RawMessage) -> dict[str, Any]:
+    with decoded_as("the facts of a frame"):
+        return dict(json.loads(ros.types().deserialize_cdr(message.data, mcap.STRING).data))
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Facts of an MCAP file; more if d3s has recorded it."""
     reader = McapReader(path)
     reader.close()
-    times = [time for _, time, _ in reader.places]
+    times = [time for found in reader.chunks.values() for _, time in found]
+    counts = reader.counts
     facts: dict[str, Any] = {
         "format": "MCAP",
         "is_cut": reader.is_cut,
         "seconds": (max(times) - min(times)) / 1e9 if times else 0.0,
         "topics": {
-            topic: f"{reader.counts[topic]} of {schema or 'no type'}"
+            topic: f"{counts[topic]} of {schema or 'no type'}"
             for topic, (schema, _) in sorted(reader.topics.items())
         },
         "attachments": sorted(reader.attachments),
     }
-    if topics.FRAME not in reader.counts:
+    if mcap.FRAME not in counts:
         return facts
     with Recording(path) as recording:
         facts |= {"frames": recording.frame_count, **recording.notes}

@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from d3s.camera.recording import Recording, RecordingWriter
-from d3s.camera.recording.reader import RecordedDepth
+from d3s.camera.recording.reader import Recording, rig_of
+from d3s.camera.recording.writer import RecordingWriter
 from d3s.errors import D3SError, InputError
-from d3s.estimate import DepthMap, Options
+from d3s.estimate import Options
 from d3s.estimate.methods import estimate_quietly
 from d3s.estimate.saving import as_image
 from d3s.files.raw import path_text
@@ -33,17 +34,6 @@ class Replay:
     lost: int  # frames that the camera lost, or the recorder dropped
 
 
-def rig_of(recording: Recording, rig: Rig | None = None) -> Rig:
-    """Rig that was given, or that of the recording."""
-    found = rig or recording.rig()
-    if found is None:
-        raise InputError(
-            f"{path_text(recording.path)}: has no rig attached. Give the camera with --rig, or "
-            "rig in Python."
-        )
-    return found
-
-
 def replay(
     path: str | os.PathLike[str],
     *,
@@ -63,49 +53,42 @@ def replay(
     densities: list[float] = []
     verdicts: list[bool] = []
     lost = 0
-    with Recording(path) as recording:
-        camera = rig_of(recording, rig)
-        if output is not None and Path(output).resolve() == recording.path.resolve():
-            raise InputError(f"{path_text(path)} is the file that is read. Name another to write.")
-        target = None
+    with ExitStack() as stack:
+        recording = stack.enter_context(Recording(path))
+        camera, target = rig_of(recording, rig), None
         if output is not None:
+            if Path(output).resolve() == recording.path.resolve():
+                words = f"{path_text(path)} is the file that is read. Name another to write."
+                raise InputError(words)
             target = RecordingWriter(output, rig=camera, notes=recording.notes, overwrite=overwrite)
-        try:
-            for place, outcome in enumerate(recording):
-                try:
-                    if isinstance(outcome, Refused):
-                        raise InputError(outcome.reason)
-                    lost += outcome.lost_before
-                    left, right = outcome.pair(camera)
-                    found = estimate_quietly(left, right, camera, method=method, options=options)
-                except D3SError as error:
-                    refused.append(Refused(f"frame {place}", str(error)))
-                else:
-                    densities.append(float(np.isfinite(found.depth_m).mean()))
-                    recorded = recording.depth(place)
-                    if recorded is not None:
-                        verdicts.append(_is_same(found, recorded))
-                    if target is not None:
-                        target.write(outcome)
-                        target.write_depth(as_image(found), outcome.number)
-                if progress is not None:
-                    progress(place + 1, recording.frame_count)
-        finally:
-            if target is not None:
-                target.close()
-    return Replay(
-        frames=len(densities),
-        refused=tuple(refused),
-        same=sum(verdicts),
-        different=len(verdicts) - sum(verdicts),
-        median_density=float(np.median(densities)) if densities else float("nan"),
-        is_cut=recording.is_cut,
-        lost=lost,
-    )
-
-
-def _is_same(found: DepthMap, recorded: RecordedDepth) -> bool:
-    """Whether depth and sigma have the same bytes."""
-    if recorded.sigma_m is not None and found.sigma_m.tobytes() != recorded.sigma_m.tobytes():
-        return False
-    return found.depth_m.tobytes() == recorded.depth_m.tobytes()
+            stack.enter_context(target)
+        for place, outcome in enumerate(recording):
+            try:
+                if isinstance(outcome, Refused):
+                    raise InputError(outcome.reason)
+                lost += outcome.lost_before
+                views = outcome.pair(camera)
+                found = estimate_quietly(*views, camera, method=method, options=options)
+            except D3SError as error:
+                refused.append(Refused(f"frame {place}", str(error)))
+            else:
+                densities.append(float(np.isfinite(found.depth_m).mean()))
+                recorded = recording.depth(place)
+                if recorded is not None:
+                    pairs = zip((found.depth_m, found.sigma_m), recorded, strict=True)
+                    same = (two is None or one.tobytes() == two.tobytes() for one, two in pairs)
+                    verdicts.append(all(same))
+                if target is not None:
+                    target.write(outcome)
+                    target.write_depth(as_image(found), outcome.number)
+            if progress is not None:
+                progress(place + 1, recording.frame_count)
+        return Replay(
+            frames=len(densities),
+            refused=tuple(refused),
+            same=sum(verdicts),
+            different=len(verdicts) - sum(verdicts),
+            median_density=float(np.median(densities)) if densities else float("nan"),
+            is_cut=recording.is_cut,
+            lost=lost,
+        )

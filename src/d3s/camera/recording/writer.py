@@ -2,26 +2,30 @@
 
 import json
 import os
-import queue
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Self
 
-from d3s.camera.recording import topics
-from d3s.camera.recording.mcap_file import Channels, McapFile
-from d3s.errors import D3SError
+from d3s.camera.recording import mcap
+from d3s.camera.recording.mcap import Channels, McapFile
+from d3s.errors import D3SError, OutputError
 from d3s.files import ros
 from d3s.files.depth_image import DepthImage, check_camera, middle_px
-from d3s.files.ros import FRAME_ID, Message
 from d3s.frames.frame import Frame, Refused
 from d3s.rig import Rig
 
 _SENSOR_ID = "d3s_sensor"
+_FACTS = (
+    *("number", "full_scale", "time_s", "camera_time_s", "lost_before", "whole"),
+    *("remarks", "warnings"),
+)
 
 
-class RecordingWriter:
+class RecordingWriter(McapFile):
     """Recording that is written, frame after frame; each is on its way to the disk at once.
 
     Raw frames become `sensor_msgs/Image` on `/camera/image_raw`, pairs on `/left/image_rect` and
@@ -54,20 +58,19 @@ class RecordingWriter:
         notes: Mapping[str, str] | None = None,
         overwrite: bool = False,
     ) -> None:
-        self._file = McapFile(path, overwrite=overwrite)
+        super().__init__(path, overwrite=overwrite)
         self._rig = rig
         self._start_ns = time.time_ns() - round(1e9 * time.monotonic())  # of time.monotonic
         self._last_ns = 0
-        self._times_ns: dict[int, int] = {}  # of frames, by number
-        self._is_closed = False
+        self._last = -1, 0  # number and time of the last frame
         self.frames = 0
         self.dropped = 0
         if rig is not None:
             content = rig.to_text().encode()
-            self._file.attach(topics.RIG_NAME, "application/toml", content, time.time_ns())
+            self.attach(mcap.RIG_NAME, "application/toml", content, time.time_ns())
         if notes:
-            self._file.note(topics.NOTES_NAME, dict(notes))
-        self._file.flush()
+            self.note(mcap.NOTES_NAME, dict(notes))
+        self.flush()
 
     def write(self, frame: Frame, *, dropped_before: int = 0) -> None:
         """Write a frame.
@@ -75,48 +78,41 @@ class RecordingWriter:
         Raises an `OutputError` when it cannot be written. What was written before stays.
         """
         time_ns = self._time_ns(frame.time_s)
-        self._times_ns[frame.number] = time_ns
-        send(self._file, topics.FRAME, {"data": _facts(frame, dropped_before)}, time_ns)
-        send_images(self._file, frame, self._rig, time_ns)
-        self._file.flush()
+        self._last = frame.number, time_ns
+        facts = {name: getattr(frame, name) for name in _FACTS}
+        facts["dropped_before"] = dropped_before
+        self.send(mcap.FRAME, {"data": json.dumps(facts)}, time_ns)
+        send_images(self, frame, self._rig, time_ns)
+        self.flush()
         self.frames += 1
         self.dropped += dropped_before
 
     def write_depth(self, image: DepthImage, number: int) -> None:
-        """Write depth and sigma in metres as 32FC1, and the camera of the left view.
+        """Write depth and sigma of the last frame in metres as 32FC1, and the left camera.
 
         Raises an `OutputError` when it cannot be written. What was written before stays.
         """
-        time_ns = self._times_ns.get(number) or self._time_ns(None)
-        send_depth(self._file, image, time_ns)
-        self._file.flush()
+        last, time_ns = self._last
+        send_depth(self, image, time_ns if last == number else self._time_ns(None))
+        self.flush()
 
     def refuse(self, refused: Refused) -> None:
         """Write that a frame was refused, and why."""
         values = {"refused": refused.name, "reason": refused.reason}
-        send(self._file, topics.NOTE, {"data": json.dumps(values)}, self._time_ns(None))
-        self._file.flush()
+        self.send(mcap.NOTE, {"data": json.dumps(values)}, self._time_ns(None))
+        self.flush()
 
     def close(self, *, dropped_after: int = 0) -> None:
         """Write the index, and close the file. Closing twice is fine.
 
         Raises an `OutputError` when that cannot be written: the file can still be read.
         """
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
         self.dropped += dropped_after
         sums = {"frames": str(self.frames), "dropped": str(self.dropped)}
-        self._file.note(topics.END_NAME, sums)
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        """Return the writer itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the file."""
-        self.close()
+        self.note(mcap.END_NAME, sums)
+        super().close()
 
     def _time_ns(self, time_s: float | None) -> int:
         """Time since 1970 of a time of `time.monotonic`; no two are the same."""
@@ -126,79 +122,50 @@ class RecordingWriter:
         return self._last_ns
 
 
-def send(to: Channels, topic: str, message: Message, time_ns: int) -> None:
-    """Write a message of a topic."""
-    to.write(topic, ros.cdr(topics.SCHEMAS[topic], message), time_ns)
-
-
 def send_images(to: Channels, frame: Frame, rig: Rig | None, time_ns: int) -> None:
     """Write the raw frame, or both views, each with its camera if the rig is known."""
-    head = ros.header_ns(time_ns, FRAME_ID)
-    if frame.views is not None:
-        for topic, view in zip((topics.LEFT, topics.RIGHT), frame.views, strict=True):
-            send(to, topic, ros.image_32fc1(view, head), time_ns)
-        if rig is not None:
-            optics = rig.optics
-            x, y = rig.principal_point_px or middle_px(frame.shape)
-            other = x - optics.disparity_offset_px, y
-            for topic, centre_px, baseline_m in (
-                (topics.LEFT_CAMERA, (x, y), 0.0),
-                (topics.RIGHT_CAMERA, other, optics.baseline_m),
-            ):
-                info = ros.pinhole_info(
-                    frame.shape, optics.focal_length_px, centre_px, head, baseline_m=baseline_m
-                )
-                send(to, topic, info, time_ns)
-        return
-    head = ros.header_ns(time_ns, _SENSOR_ID)
+    head = ros.header_ns(time_ns, ros.FRAME_ID if frame.views is not None else _SENSOR_ID)
     calibration = None if rig is None else rig.calibration
-    if frame.counts is None:
-        image = ros.image_32fc1(frame.light(), head)
+    if frame.views is not None:
+        for topic, view in zip((mcap.LEFT, mcap.RIGHT), frame.views, strict=True):
+            to.send(topic, ros.image_32fc1(view, head), time_ns)
+    elif frame.counts is None:
+        to.send(mcap.RAW, ros.image_32fc1(frame.light(), head), time_ns)
     else:
         bayer = None if calibration is None else calibration.bayer
-        image = ros.image_of_counts(frame.counts, head, bayer)
-    send(to, topics.RAW, image, time_ns)
-    if rig is not None:  # of the left lens, which sees one half of the sensor
+        to.send(mcap.RAW, ros.image_of_counts(frame.counts, head, bayer), time_ns)
+    if rig is None:
+        return
+    optics = rig.optics
+    cameras: tuple[tuple[str, tuple[float, float] | None, float], ...]
+    if frame.views is None:  # of the left lens, which sees one half of the sensor
         centre = None if calibration is None else calibration.anchor_left_px
-        info = ros.pinhole_info(frame.shape, rig.optics.focal_length_px, centre, head)
-        send(to, topics.RAW_CAMERA, info, time_ns)
+        cameras = ((mcap.RAW_CAMERA, centre, 0.0),)
+    else:
+        x, y = rig.principal_point_px or middle_px(frame.shape)
+        right = x - optics.disparity_offset_px, y
+        cameras = (mcap.LEFT_CAMERA, (x, y), 0.0), (mcap.RIGHT_CAMERA, right, optics.baseline_m)
+    for topic, centre, baseline_m in cameras:
+        info = ros.pinhole_info(
+            frame.shape, optics.focal_length_px, centre, head, baseline_m=baseline_m
+        )
+        to.send(topic, info, time_ns)
 
 
 def send_depth(to: Channels, image: DepthImage, time_ns: int) -> None:
     """Write depth, sigma, disparity if the baseline is known, and the camera of the left view."""
-    head = ros.header_ns(time_ns, FRAME_ID)
-    send(to, topics.DEPTH, ros.image_32fc1(image.depth_m, head), time_ns)
+    head = ros.header_ns(time_ns, ros.FRAME_ID)
+    to.send(mcap.DEPTH, ros.image_32fc1(image.depth_m, head), time_ns)
     if image.sigma_m is not None:
-        send(to, topics.SIGMA, ros.image_32fc1(image.sigma_m, head), time_ns)
+        to.send(mcap.SIGMA, ros.image_32fc1(image.sigma_m, head), time_ns)
     if image.baseline_m is not None:
         found = ros.disparity_image(image.depth_m, check_camera(image), image.baseline_m, head)
-        send(to, topics.DISPARITIES, found, time_ns)
-    send(to, topics.DEPTH_CAMERA, ros.camera_info(image, head), time_ns)
-
-
-def _facts(frame: Frame, dropped_before: int) -> str:
-    values: dict[str, Any] = {
-        "number": frame.number,
-        "full_scale": frame.full_scale,
-        "time_s": frame.time_s,
-        "camera_time_s": frame.camera_time_s,
-        "lost_before": frame.lost_before,
-        "dropped_before": dropped_before,
-        "whole": frame.whole,
-        "remarks": frame.remarks,
-        "warnings": frame.warnings,
-    }
-    return json.dumps(values)
+        to.send(mcap.DISPARITIES, found, time_ns)
+    to.send(mcap.DEPTH_CAMERA, ros.camera_info(image, head), time_ns)
 
 
 _QUEUE_BYTES = 256_000_000
-_LEAST_FRAMES = 2
-_QUEUE_ITEMS = 4096
-
-
-class _Numbered(NamedTuple):
-    frame: Frame
-    dropped_before: int
+_LEAST_FRAMES, _MOST_ITEMS = 2, 4096
 
 
 class Recorder:
@@ -206,23 +173,10 @@ class Recorder:
 
     Parameters
     ----------
-    path
-        The file to write.
-    rig
-        The camera, which becomes an attachment.
-    notes
-        Texts on the whole recording.
-    overwrite
-        Whether a file may be replaced.
+    path, rig, notes, overwrite
+        As of `RecordingWriter`, with its errors.
     queue_bytes
         Size of the images that may wait to be written; two frames always may.
-
-    Raises
-    ------
-    InputError
-        When a package is missing.
-    OutputError
-        When the file cannot be written, or is there already.
     """
 
     def __init__(
@@ -235,16 +189,14 @@ class Recorder:
         queue_bytes: int = _QUEUE_BYTES,
     ) -> None:
         self.path = Path(path)
+        self.dropped = 0  # frames not recorded, since the disk was too slow, or has failed
+        self.error: D3SError | None = None  # that ended the recording, such as a full disk
         self._writer = RecordingWriter(path, rig=rig, notes=notes, overwrite=overwrite)
-        self._queue: queue.Queue[_Numbered | Refused | None] = queue.Queue(_QUEUE_ITEMS)
         self._most_bytes = queue_bytes
         self._lock = threading.Condition()
-        self._waiting_bytes = self._waiting = 0
-        self._dropped = self._dropped_since = 0
-        self._error: D3SError | None = None
+        self._waiting_bytes = self._waiting = self._dropped_since = 0
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="d3s recorder", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, "d3s recorder")
 
     @property
     def written(self) -> int:
@@ -252,43 +204,32 @@ class Recorder:
         return self._writer.frames
 
     @property
-    def dropped(self) -> int:
-        """Frames that were not recorded, since the disk was too slow, or has failed."""
-        return self._dropped
-
-    @property
-    def error(self) -> D3SError | None:
-        """Error that ended the recording, such as a full disk."""
-        return self._error
-
-    @property
     def state(self) -> str:
         """State for people: "recording", "closed", or "failed: " and the reason."""
-        if self._error is not None:
-            return f"failed: {self._error}"
+        if self.error is not None:
+            return f"failed: {self.error}"
         return "closed" if self._is_closed else "recording"
 
     def put(self, frame: Frame, *, wait: bool = False) -> bool:
         """Hand over a frame, whose pixels must not change any more; False if it was dropped."""
-        size = _size(frame)
+        images = frame.views or (frame.raw, frame.counts)
+        size = sum(one.nbytes for one in images if one is not None)
         with self._lock:
-            while wait and self._error is None and not self._has_room(size):
-                self._lock.wait(0.1)
-            if self._is_closed or self._error is not None or not self._has_room(size):
-                self._dropped += 1
+            if wait:
+                self._lock.wait_for(lambda: self.error is not None or self._has_room(size))
+            if self._is_closed or self.error is not None or not self._has_room(size):
+                self.dropped += 1
                 self._dropped_since += 1
                 return False
-            self._queue.put(_Numbered(frame, self._dropped_since))
+            self._submit(frame, size, self._dropped_since)
             self._dropped_since = 0
-            self._waiting += 1
-            self._waiting_bytes += size
         return True
 
     def refuse(self, refused: Refused) -> None:
         """Record that a frame was refused, and why."""
         with self._lock:
-            if not self._is_closed and self._error is None and self._has_room(0):
-                self._queue.put(refused)
+            if not self._is_closed and self.error is None and self._has_room(0):
+                self._submit(refused, 0, 0)
 
     def close(self) -> None:
         """Write what waits, and end the file. Closing twice is fine.
@@ -300,10 +241,13 @@ class Recorder:
             if self._is_closed:
                 return
             self._is_closed = True
-        self._queue.put(None)
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
+        self._thread.shutdown()
+        try:
+            self._writer.close(dropped_after=self._dropped_since)
+        except D3SError as error:
+            self.error = self.error or error
+        if self.error is not None:
+            raise self.error
 
     def __enter__(self) -> Self:
         """Return the recorder itself."""
@@ -314,37 +258,32 @@ class Recorder:
         self.close()
 
     def _has_room(self, size: int) -> bool:
-        if self._queue.qsize() >= _QUEUE_ITEMS - 1:
-            return False
-        return self._waiting < _LEAST_FRAMES or self._waiting_bytes + size <= self._most_bytes
+        if self._waiting < _LEAST_FRAMES:
+            return True
+        return self._waiting < _MOST_ITEMS and self._waiting_bytes + size <= self._most_bytes
 
-    def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            try:
-                if self._error is None:
-                    self._write(item)
-                elif isinstance(item, _Numbered):
-                    self._dropped += 1
-            except D3SError as error:
-                self._error = error
-                self._dropped += isinstance(item, _Numbered)
-            if isinstance(item, _Numbered):
-                with self._lock:
-                    self._waiting -= 1
-                    self._waiting_bytes -= _size(item.frame)
-                    self._lock.notify_all()
-        try:
-            self._writer.close(dropped_after=self._dropped_since)
-        except D3SError as error:
-            self._error = self._error or error
+    def _submit(self, item: Frame | Refused, size: int, dropped: int) -> None:
+        self._waiting += 1
+        self._waiting_bytes += size
+        work = self._thread.submit(self._write, item, dropped)
+        work.add_done_callback(partial(self._end, isinstance(item, Frame), size))
 
-    def _write(self, item: _Numbered | Refused) -> None:
-        if isinstance(item, _Numbered):
-            self._writer.write(item.frame, dropped_before=item.dropped_before)
-        else:
+    def _write(self, item: Frame | Refused, dropped: int) -> None:
+        """Write an item in the thread; after a failure, those that wait are dropped."""
+        if self.error is not None:
+            raise self.error
+        if isinstance(item, Refused):
             self._writer.refuse(item)
+        else:
+            self._writer.write(item, dropped_before=dropped)
 
-
-def _size(frame: Frame) -> int:
-    images = frame.views or (frame.raw, frame.counts)
-    return sum(one.nbytes for one in images if one is not None)
+    def _end(self, is_frame: bool, size: int, work: Future[None]) -> None:
+        error = work.exception()
+        with self._lock:
+            if error is not None:
+                words = f"{self.path} cannot be written further: {error!r}. Start another."
+                self.error = error if isinstance(error, D3SError) else OutputError(words)
+                self.dropped += is_frame
+            self._waiting -= 1
+            self._waiting_bytes -= size
+            self._lock.notify_all()

@@ -1,6 +1,6 @@
 // The live page: panels, clicks, settings. Every value comes from the server, which keeps the arrays
 // of the frame shown; pictures are for the eye only.
-import { Link, byId, length, make } from "../shared/page.js";
+import { Link, byId, clamp, length, make, on } from "../shared/page.js";
 import { drawBar, drawHistogram, drawProfile } from "./draw.js";
 import { Space } from "./space.js";
 
@@ -9,10 +9,9 @@ const WIDTH_STEP = 64; // widths are rounded up, so that several pages share pic
 const AS_IT_IS = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 const MOST_POINTS_WIDE = 640; // of the picture of 3D points
 const MEASURE_EVERY_MS = 250;
-const COLOUR_NEAREST = 0.05; // ends of the sliders of the colour scale, in metres
-const COLOUR_FARTHEST = 50;
-const SIGMA_LEAST = 1e-5; // ends of the slider of sigma, in metres
-const SIGMA_MOST = 1;
+const COLOUR_ENDS = [0.05, 50]; // of the sliders of the colour scale, in metres
+const SIGMA_ENDS = [1e-5, 1]; // of the slider of sigma, in metres
+const HELP = "Click a pixel; click a second one for distance and profile.";
 
 const page = {
   frames: 0, // drawn until now
@@ -29,51 +28,34 @@ const page = {
 };
 window.d3s = page; // for tests and the console
 
-const link = new Link({ message: receive, open: () => {}, lost: () => setState("the connection is lost", "bad") });
-
-// Messages ------------------------------------------------------------------------------------------
-
-function receive(header, blobs) {
-  if (header.is === "hello") greet(header);
-  else if (header.is === "frame") takeFrame(header, blobs);
-  else if (header.is === "state") showState(header);
-  else if (header.is === "problem") {
-    showProblem(header.text);
-    setTimeout(askFrame, 1000);
-  }
-}
+const link = new Link({
+  hello: greet,
+  frame: takeFrame,
+  state: showState,
+  problem: (header) => { showProblem(header.text); setTimeout(askFrame, 1000); },
+  lost: () => setState("the connection is lost", "bad"),
+});
 
 function greet(header) {
   document.title = `${header.title} - d3s`;
   byId("title").textContent = header.title;
-  page.abilities = header.abilities;
-  page.fast = header.fast;
-  page.live = header.live;
-  page.frame = null;
+  Object.assign(page, { abilities: header.abilities, fast: header.fast, live: header.live, frame: null });
   if (!page.panels.size) header.panels.forEach(addPanel);
-  showAbilities();
+  const { record, snapshot, positions, camera, estimate } = page.abilities;
+  const shown = {
+    record, snapshot, pause: page.live, "losses-card": page.live, actions: page.live || snapshot,
+    options: estimate, timeline: positions > 1, camera: Object.keys(camera).length,
+    "exposure-row": camera.exposure_s, "gain-row": camera.gain,
+  };
+  for (const [id, isShown] of Object.entries(shown)) byId(id).hidden = !isShown;
+  byId("position").max = Math.max((positions || 1) - 1, 0);
+  for (const [name, factor, id] of [["exposure_s", 1e3, "exposure"], ["gain", 1, "gain"]]) {
+    if (!camera[name]) continue;
+    byId(id).value = Number((factor * camera[name].value).toPrecision(5));
+    if (camera[name].range) [byId(id).min, byId(id).max] = camera[name].range.map((end) => factor * end);
+  }
   showState(header);
   askFrame();
-}
-
-function showAbilities() {
-  const { record, snapshot, positions, camera } = page.abilities;
-  byId("record").hidden = !record;
-  byId("snapshot").hidden = !snapshot;
-  byId("pause").hidden = !page.live;
-  byId("losses-card").hidden = !page.live;
-  byId("actions").hidden = !(page.live || snapshot);
-  byId("options").hidden = page.abilities.estimate === false;
-  byId("timeline").hidden = !(positions > 1);
-  byId("position").max = Math.max((positions || 1) - 1, 0);
-  byId("camera").hidden = !Object.keys(camera || {}).length;
-  for (const [name, factor, id] of [["exposure_s", 1e3, "exposure"], ["gain", 1, "gain"]]) {
-    const setting = camera && camera[name];
-    byId(`${id}-row`).hidden = !setting;
-    if (!setting) continue;
-    byId(id).value = Number((factor * setting.value).toPrecision(5));
-    if (setting.range) [byId(id).min, byId(id).max] = setting.range.map((end) => factor * end);
-  }
 }
 
 function askFrame() {
@@ -82,21 +64,20 @@ function askFrame() {
   link.send({ ask: "frame", after: page.frame && page.frame.serial, version: page.frame && page.frame.version, panels });
 }
 
-function request(panel) {
-  const width = panel.picture.clientWidth * (window.devicePixelRatio || 1);
-  const wanted = { kind: panel.kind, width: Math.min(Math.max(Math.ceil(width / WIDTH_STEP) * WIDTH_STEP, 64), 4096) };
-  if (panel.space) wanted.width = Math.min(wanted.width, MOST_POINTS_WIDE);
-  if (panel.kind === "depth" && !byId("auto").checked) Object.assign(wanted, colourEnds());
+function request({ kind, picture, space }) {
+  const width = picture.clientWidth * (window.devicePixelRatio || 1);
+  const wanted = { kind, width: clamp(Math.ceil(width / WIDTH_STEP) * WIDTH_STEP, 64, space ? MOST_POINTS_WIDE : 4096) };
+  if (kind === "depth" && !byId("auto").checked) {
+    const ends = ["near", "far"].map(sliderColour);
+    Object.assign(wanted, { low: Math.min(...ends), high: Math.max(...ends) });
+  }
   return wanted;
 }
 
 // A message that comes while another is drawn waits, and replaces the one that waits.
-function takeFrame(header, blobs) {
-  page.waiting = [header, blobs];
-  if (!page.drawing) drawWaiting();
-}
-
-async function drawWaiting() {
+async function takeFrame(...message) {
+  page.waiting = message;
+  if (page.drawing) return;
   page.drawing = true;
   while (page.waiting) {
     const [header, blobs] = page.waiting;
@@ -108,8 +89,7 @@ async function drawWaiting() {
     header.pictures.forEach((legend, i) => {
       const panel = page.panels.get(legend.kind);
       if (panel.bitmap) panel.bitmap.close();
-      panel.bitmap = bitmaps[i];
-      panel.legend = legend;
+      Object.assign(panel, { bitmap: bitmaps[i], legend });
       drawPanel(panel);
     });
     page.frames += 1;
@@ -126,19 +106,22 @@ async function drawWaiting() {
 
 function addPanel({ kind, title, colours }) {
   const name = make("button", { title: `large (${page.panels.size + 1})` }, title);
-  const detail = make("span", { class: "soft number" });
-  const picture = make("canvas", { class: "picture", "aria-label": title, "data-kind": kind });
-  const bar = make("canvas", { class: "bar", "aria-hidden": "true" });
-  const legend = make("ul", { class: "legend" });
-  const figure = make("figure", { class: "panel", "data-kind": kind }, make("figcaption", {}, name, detail), picture, bar, legend);
-  bar.hidden = !colours.length;
-  const panel = { kind, colours, figure, picture, bar, legendList: legend, detail, seen: true, bitmap: null, legend: null };
+  const panel = {
+    kind, colours, seen: true, bitmap: null, legend: null,
+    picture: make("canvas", { class: "picture", "aria-label": title, "data-kind": kind }),
+    bar: make("canvas", { class: "bar", "aria-hidden": "true" }),
+    list: make("ul", { class: "legend" }),
+    detail: make("span", { class: "soft number" }),
+  };
+  const parts = [make("figcaption", {}, name, panel.detail), panel.picture, panel.bar, panel.list];
+  panel.figure = make("figure", { class: "panel", "data-kind": kind }, ...parts);
+  panel.bar.hidden = !colours.length;
   page.panels.set(kind, panel);
-  byId("panels").append(figure);
+  byId("panels").append(panel.figure);
   if (kind === "points") addSpace(panel);
-  else picture.addEventListener("click", (event) => clickPicture(panel, event));
+  else panel.picture.addEventListener("click", (event) => clickPicture(panel, event));
   name.addEventListener("click", () => enlarge(kind));
-  watcher.observe(figure);
+  watcher.observe(panel.figure);
   if (kind === FIRST_LARGE) enlarge(kind);
 }
 
@@ -150,8 +133,8 @@ function addSpace(panel) {
   const cut = make("input", { id: "space-cut", type: "range", min: "0", max: "1", step: "0.01", value: "1", title: "leave out points of larger sigma" });
   const change = () => {
     const mode = colour.selectedIndex;
-    const names = (page.panels.get(colour.value) || { colours: [] }).colours;
-    panel.space.options = { mode, cut: Number(cut.value), colours: mode ? names.map(parts) : [] };
+    const colours = mode ? page.panels.get(colour.value).colours.map(rgb) : [];
+    panel.space.options = { mode, cut: Number(cut.value), colours };
     panel.space.draw();
     drawSpaceBar(panel);
   };
@@ -159,7 +142,7 @@ function addSpace(panel) {
   panel.detail.replaceChildren("colour ", colour, " sigma ", cut);
 }
 
-const parts = (colour) => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16) / 255);
+const rgb = (colour) => [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16) / 255);
 
 function drawSpaceBar({ space, bar, legend }) {
   const { mode } = space.options;
@@ -201,26 +184,22 @@ function redrawAll() {
 }
 
 function drawPanel(panel) {
-  const { picture, bitmap, legend } = panel;
-  if (panel.space) {
-    picture.style.aspectRatio = `${legend.width} / ${legend.height}`;
-    if (!panel.space.gl) panel.detail.textContent = "this browser has no WebGL 2";
-    else panel.space.show(bitmap, legend);
+  const { picture, bitmap, legend, space, detail } = panel;
+  picture.style.aspectRatio = `${legend.width} / ${legend.height}`;
+  if (space) {
+    if (!space.gl) detail.textContent = "this browser has no WebGL 2";
+    else space.show(bitmap, legend);
     drawSpaceBar(panel);
     return;
   }
-  if (picture.width !== bitmap.width || picture.height !== bitmap.height) {
-    picture.width = bitmap.width;
-    picture.height = bitmap.height;
-    picture.style.aspectRatio = `${bitmap.width} / ${bitmap.height}`;
-  }
+  if (picture.width !== bitmap.width || picture.height !== bitmap.height) [picture.width, picture.height] = [bitmap.width, bitmap.height];
   const context = picture.getContext("2d");
   context.drawImage(bitmap, 0, 0);
   drawPoints(context, picture);
   if (panel.colours.length) drawBar(panel.bar, panel.colours, legend);
-  if (legend.flags) panel.legendList.replaceChildren(...legend.flags.map(flagItem));
-  if (legend.absent) panel.detail.textContent = "not saved";
-  if (panel.kind === "depth") panel.detail.textContent = `${(100 * page.frame.density).toFixed(0)} % of pixels`;
+  if (legend.flags) panel.list.replaceChildren(...legend.flags.map(flagItem));
+  if (legend.absent) detail.textContent = "not saved";
+  if (panel.kind === "depth") detail.textContent = `${(100 * page.frame.density).toFixed(0)} % of pixels`;
 }
 
 function flagItem({ name, colour, share }) {
@@ -232,21 +211,15 @@ function flagItem({ name, colour, share }) {
 function drawPoints(context, picture) {
   const [rows, cols] = page.frame.shape;
   const places = page.points.map(([row, col]) => [((col + 0.5) * picture.width) / cols, ((row + 0.5) * picture.height) / rows]);
-  const size = (8 * picture.width) / Math.max(picture.clientWidth, 1);
+  const unit = picture.width / Math.max(picture.clientWidth, 1);
+  const size = 8 * unit;
   for (const [colour, wide] of [["#000", 3.5], ["#fff", 1.5]]) {
     context.strokeStyle = colour;
-    context.lineWidth = (wide * picture.width) / Math.max(picture.clientWidth, 1);
+    context.lineWidth = wide * unit;
     context.beginPath();
-    for (const [x, y] of places) {
-      context.moveTo(x - size, y);
-      context.lineTo(x + size, y);
-      context.moveTo(x, y - size);
-      context.lineTo(x, y + size);
-    }
-    if (places.length === 2) {
-      context.moveTo(...places[0]);
-      context.lineTo(...places[1]);
-    }
+    const lines = places.flatMap(([x, y]) => [[[x - size, y], [x + size, y]], [[x, y - size], [x, y + size]]]);
+    if (places.length === 2) lines.push(places);
+    for (const [from, to] of lines) { context.moveTo(...from); context.lineTo(...to); }
     context.stroke();
   }
 }
@@ -257,26 +230,23 @@ function clickPicture(panel, event) {
   if (!page.frame) return;
   const [rows, cols] = page.frame.shape;
   const box = panel.picture.getBoundingClientRect();
-  const inside = (share, count) => Math.min(Math.max(Math.floor(share * count), 0), count - 1);
+  const inside = (share, count) => clamp(Math.floor(share * count), 0, count - 1);
   const place = [inside((event.clientY - box.top) / box.height, rows), inside((event.clientX - box.left) / box.width, cols)];
-  if (page.points.length === 2) page.points = [];
-  page.points.push(place);
-  pointsChanged();
+  setPoints([...(page.points.length === 2 ? [] : page.points), place]);
 }
 
-function pointsChanged() {
-  byId("clear").hidden = !page.points.length;
+function setPoints(points) {
+  page.points = points;
+  byId("clear").hidden = !points.length;
   redrawAll();
   page.measured = 0;
   measureSoon();
 }
 
-function movePoint(rows, cols) {
+function movePoint(by) {
   if (!page.points.length || !page.frame) return;
-  const point = page.points[page.points.length - 1];
-  point[0] = Math.min(Math.max(point[0] + rows, 0), page.frame.shape[0] - 1);
-  point[1] = Math.min(Math.max(point[1] + cols, 0), page.frame.shape[1] - 1);
-  pointsChanged();
+  const last = page.points.pop();
+  setPoints([...page.points, last.map((one, i) => clamp(one + by[i], 0, page.frame.shape[i] - 1))]);
 }
 
 // Values of the frame shown at the points; at most a few times a second.
@@ -289,15 +259,13 @@ function measureSoon() {
 async function measure() {
   page.measured = performance.now();
   const points = page.points.map((one) => [...one]);
-  if (!points.length || !page.frame) {
-    byId("pixel").textContent = "Click a pixel; click a second one for distance and profile.";
-    byId("distance").textContent = "";
-    byId("profile").hidden = true;
-    return;
-  }
-  const serial = page.frame.serial;
   byId("profile").hidden = points.length < 2;
   if (points.length < 2) byId("distance").textContent = "";
+  if (!points.length || !page.frame) {
+    byId("pixel").textContent = HELP;
+    return;
+  }
+  const { serial } = page.frame;
   try {
     const values = await Promise.all(points.map((place) => link.ask({ ask: "pixel", serial, place })));
     byId("pixel").textContent = values.map((one, i) => pixelText("AB"[i], points[i], one)).join("\n");
@@ -305,12 +273,11 @@ async function measure() {
     if (points.length < 2) return;
     const [a, b] = points;
     const [between, line] = await Promise.all([
-      link.ask({ ask: "distance", serial, a, b }).catch(() => ({ text: "A to B: no distance, since a point has no depth" })),
+      link.ask({ ask: "distance", serial, a, b }).catch(() => null),
       link.ask({ ask: "profile", serial, a, b }),
     ]);
-    byId("distance").textContent = between.distance_m === undefined
-      ? between.text
-      : `A to B: ${length(between.distance_m)} ± ${length(between.sigma_m, 2)}`;
+    const words = between ? `${length(between.distance_m)} ± ${length(between.sigma_m, 2)}` : "no distance, since a point has no depth";
+    byId("distance").textContent = `A to B: ${words}`;
     drawProfile(byId("profile"), line);
   } catch (error) {
     note(error.message);
@@ -319,29 +286,29 @@ async function measure() {
 
 function pixelText(name, [row, col], value) {
   const grey = [value.left, value.right].map((one) => (one === null ? "none" : one.toFixed(3))).join(" | ");
+  const why = value.reasons.join("; ");
   const depth = value.depth_m === null
-    ? `no depth: ${value.reasons.join("; ")}`
-    : `${length(value.depth_m)} ± ${length(value.sigma_m, 2)}, confidence ${value.confidence.toFixed(2)}`;
-  const remark = value.depth_m !== null && value.reasons.length ? `\n${value.reasons.join("; ")}` : "";
-  return `${name} (row ${row}, column ${col}): ${depth}${remark}\ngrey left | right: ${grey}`;
+    ? `no depth: ${why}`
+    : `${length(value.depth_m)} ± ${length(value.sigma_m, 2)}, confidence ${value.confidence.toFixed(2)}${why && "\n"}${why}`;
+  return `${name} (row ${row}, column ${col}): ${depth}\ngrey left | right: ${grey}`;
 }
 
 // State ---------------------------------------------------------------------------------------------
 
-const COUNT_NAMES = {
-  grabbed: "came from the camera",
-  lost_by_camera: "lost by the camera",
-  broken: "not whole",
-  refused: "could not be read",
-  out_of_order: "out of order",
-  not_computed: "skipped before the estimate",
-  failed: "failed in the estimate",
-  computed: "depth maps",
-  not_shown: "depth maps nobody saw",
-  recorded: "recorded",
-  not_recorded: "dropped by the recording",
+// Words of each counter, and whether it counts a fault.
+const COUNTS = {
+  grabbed: ["came from the camera"],
+  lost_by_camera: ["lost by the camera", true],
+  broken: ["not whole", true],
+  refused: ["could not be read", true],
+  out_of_order: ["out of order", true],
+  not_computed: ["skipped before the estimate"],
+  failed: ["failed in the estimate", true],
+  computed: ["depth maps"],
+  not_shown: ["depth maps nobody saw"],
+  recorded: ["recorded"],
+  not_recorded: ["dropped by the recording", true],
 };
-const FAULTS = new Set(["lost_by_camera", "broken", "refused", "out_of_order", "failed", "not_recorded"]);
 
 function setState(text, kind) {
   byId("state").textContent = text;
@@ -349,33 +316,31 @@ function setState(text, kind) {
 }
 
 function showState(header) {
-  const running = header.state === "running";
-  setState(header.state, running ? "good" : header.stale ? "bad" : "soft");
+  setState(header.state, header.state === "running" ? "good" : header.stale ? "bad" : "soft");
   byId("panels").classList.toggle("stale", Boolean(header.stale));
   if (page.live && header.rates) {
     const latency = header.latency_s === null ? "" : `, ${(1e3 * header.latency_s).toFixed(0)} ms behind`;
     byId("speed").textContent = `${header.rates.computed.toFixed(1)} depth maps a second of ${header.rates.grabbed.toFixed(1)} frames${latency}`;
-    byId("losses").replaceChildren(
-      ...Object.entries(header.counts)
-        .filter(([name, count]) => count || !FAULTS.has(name))
-        .flatMap(([name, count]) => {
-          const mark = FAULTS.has(name) && count ? { class: "bad" } : {};
-          return [make("dt", mark, COUNT_NAMES[name]), make("dd", mark, String(count))];
-        }),
-    );
+    const rows = Object.entries(header.counts).flatMap(([name, count]) => {
+      const [words, isFault] = COUNTS[name];
+      if (isFault && !count) return [];
+      const mark = isFault ? { class: "bad" } : {};
+      return [make("dt", mark, words), make("dd", mark, String(count))];
+    });
+    byId("losses").replaceChildren(...rows);
   }
-  press("record", Boolean(header.recording), header.recording ? "Stop recording" : "Record");
-  if (header.settings) showSettings(header.settings);
+  press("record", header.recording, header.recording ? "Stop recording" : "Record");
+  showSettings(header.settings);
 }
 
 function showFrame(header) {
   showProblem("");
   byId("light-card").hidden = !header.light;
   if (header.light) {
+    const { white, black } = header.light;
     drawHistogram(byId("histogram"), header.light);
-    const percent = (share) => `${(100 * share).toFixed(2)} %`;
-    byId("clipping").textContent = `${percent(header.light.white)} white, ${percent(header.light.black)} black`;
-    byId("clipping").className = header.light.white > 1e-3 ? "number bad" : "number soft";
+    byId("clipping").textContent = `${(100 * white).toFixed(2)} % white, ${(100 * black).toFixed(2)} % black`;
+    byId("clipping").className = white > 1e-3 ? "number bad" : "number soft";
   }
   byId("warnings").replaceChildren(...header.warnings.slice(0, 5).map((text) => make("li", {}, text)));
   if (header.position !== null && page.abilities.positions > 1) {
@@ -395,31 +360,29 @@ function note(text) {
 }
 
 function press(id, isPressed, text) {
-  byId(id).setAttribute("aria-pressed", String(isPressed));
-  if (text) byId(id).textContent = text;
+  byId(id).setAttribute("aria-pressed", String(Boolean(isPressed)));
+  byId(id).textContent = text;
 }
 
 // Settings ------------------------------------------------------------------------------------------
 
-const sliderSigma = () => (Number(byId("sigma").value) >= 100 ? null : SIGMA_LEAST * (SIGMA_MOST / SIGMA_LEAST) ** (byId("sigma").value / 100));
-const sliderColour = (id) => COLOUR_NEAREST * (COLOUR_FARTHEST / COLOUR_NEAREST) ** (byId(id).value / 100);
-
-function colourEnds() {
-  const [near, far] = [sliderColour("near"), sliderColour("far")];
-  return { low: Math.min(near, far), high: Math.max(near, far) };
-}
+const onLog = (share, [low, high]) => low * (high / low) ** share;
+const sliderSigma = () => (Number(byId("sigma").value) >= 100 ? null : onLog(byId("sigma").value / 100, SIGMA_ENDS));
+const sliderColour = (id) => onLog(byId(id).value / 100, COLOUR_ENDS);
 
 // Values of the server, unless the person is moving the control.
-function showSettings(settings) {
-  const isFree = (id) => document.activeElement !== byId(id);
-  const range = settings.options.depth_range_m || [null, null];
-  if (isFree("confidence")) byId("confidence").value = settings.min_confidence ?? 0;
-  if (isFree("sigma"))
-    byId("sigma").value = settings.max_sigma_m === null ? 100 : (100 * Math.log(settings.max_sigma_m / SIGMA_LEAST)) / Math.log(SIGMA_MOST / SIGMA_LEAST);
-  byId("carried").checked = settings.carried;
-  byId("fast").checked = Object.entries(page.fast).every(([name, value]) => settings.options[name] === value);
-  if (isFree("nearest")) byId("nearest").value = range[0] ?? "";
-  if (isFree("farthest")) byId("farthest").value = range[1] ?? "";
+function showSettings({ options, min_confidence, max_sigma_m, carried }) {
+  const range = options.depth_range_m || ["", ""];
+  const [low, high] = SIGMA_ENDS;
+  const values = {
+    confidence: min_confidence ?? 0,
+    sigma: max_sigma_m === null ? 100 : (100 * Math.log(max_sigma_m / low)) / Math.log(high / low),
+    nearest: range[0],
+    farthest: range[1],
+  };
+  for (const [id, value] of Object.entries(values)) if (document.activeElement !== byId(id)) byId(id).value = value;
+  byId("carried").checked = carried;
+  byId("fast").checked = Object.entries(page.fast).every(([name, value]) => options[name] === value);
   showSliders();
 }
 
@@ -433,35 +396,24 @@ function showSliders() {
   }
 }
 
-async function change(changes) {
-  try {
-    await link.ask({ ask: "set", changes });
-    note("");
-  } catch (error) {
-    note(error.message);
-  }
-}
-
 async function act(message) {
   try {
-    const answer = await link.ask(message);
-    if (answer.text) note(answer.text);
-    return answer;
+    const { text } = await link.ask(message);
+    if (text || message.ask === "set") note(text || "");
   } catch (error) {
     note(error.message);
-    return null;
   }
 }
 
+const change = (changes) => act({ ask: "set", changes });
+
 function setFast(isFast) {
-  const options = Object.fromEntries(Object.entries(page.fast).map(([name, value]) => [name, isFast ? value : null]));
-  change({ options });
+  change({ options: Object.fromEntries(Object.entries(page.fast).map(([name, value]) => [name, isFast ? value : null])) });
 }
 
 function setRange() {
-  const [near, far] = [byId("nearest").value, byId("farthest").value];
-  if (!near !== !far) return; // the other end is still to come
-  change({ options: { depth_range_m: near && far ? [Number(near), Number(far)] : null } });
+  const ends = [byId("nearest").value, byId("farthest").value];
+  if (!ends[0] === !ends[1]) change({ options: { depth_range_m: ends[0] ? ends.map(Number) : null } }); // else one end is still to come
 }
 
 function pause(isPaused) {
@@ -472,14 +424,10 @@ function pause(isPaused) {
 
 const record = () => act({ ask: "record", on: byId("record").getAttribute("aria-pressed") !== "true" });
 const snapshot = () => page.frame && act({ ask: "snapshot", serial: page.frame.serial });
-
-// Time line -----------------------------------------------------------------------------------------
-
 const seek = (position) => act({ ask: "seek", position });
 
 function step(by) {
-  const last = page.abilities.positions - 1;
-  const next = Math.min(Math.max((page.frame.position ?? 0) + by, 0), last);
+  const next = clamp((page.frame.position ?? 0) + by, 0, page.abilities.positions - 1);
   if (next === page.frame.position) play(false);
   else seek(next);
 }
@@ -492,23 +440,20 @@ function play(isPlaying) {
 
 // Controls and keys ---------------------------------------------------------------------------------
 
-function on(id, event, handler) {
-  byId(id).addEventListener(event, handler);
-}
-
+const number = (id) => Number(byId(id).value);
 on("pause", "click", () => pause(!page.paused));
 on("record", "click", record);
 on("snapshot", "click", snapshot);
-on("clear", "click", () => { page.points = []; pointsChanged(); });
-on("confidence", "input", () => { showSliders(); change({ min_confidence: Number(byId("confidence").value) || null }); });
+on("clear", "click", () => setPoints([]));
+on("confidence", "input", () => { showSliders(); change({ min_confidence: number("confidence") || null }); });
 on("sigma", "input", () => { showSliders(); change({ max_sigma_m: sliderSigma() }); });
 on("carried", "change", () => change({ carried: byId("carried").checked }));
 for (const id of ["auto", "near", "far"]) on(id, "input", () => { showSliders(); refresh(); });
 on("fast", "change", () => setFast(byId("fast").checked));
 for (const id of ["nearest", "farthest"]) on(id, "change", setRange);
-on("exposure", "change", () => change({ exposure_s: Number(byId("exposure").value) / 1e3 }));
-on("gain", "change", () => change({ gain: Number(byId("gain").value) }));
-on("position", "input", () => seek(Number(byId("position").value)));
+on("exposure", "change", () => change({ exposure_s: number("exposure") / 1e3 }));
+on("gain", "change", () => change({ gain: number("gain") }));
+on("position", "input", () => seek(number("position")));
 on("before", "click", () => step(-1));
 on("after", "click", () => step(1));
 on("play", "click", () => play(!page.playing));
@@ -516,24 +461,25 @@ window.addEventListener("resize", refresh);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) askFrame(); });
 
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const KEYS = {
+  " ": () => (page.live ? pause(!page.paused) : play(!page.playing)),
+  r: () => page.abilities.record && record(),
+  s: () => page.abilities.snapshot && snapshot(),
+  f: () => setFast(!byId("fast").checked),
+  c: () => setPoints([]),
+  ",": () => page.abilities.positions > 1 && step(-1),
+  ".": () => page.abilities.positions > 1 && step(1),
+};
 
 document.addEventListener("keydown", (event) => {
-  const typing = ["INPUT", "SELECT"].includes(event.target.tagName) && event.target.type !== "checkbox";
-  const pressing = event.target.tagName === "BUTTON" && (event.key === " " || event.key === "Enter");
+  const { target, key } = event;
+  const typing = ["INPUT", "SELECT"].includes(target.tagName) && target.type !== "checkbox";
+  const pressing = target.tagName === "BUTTON" && (key === " " || key === "Enter");
   if (typing || pressing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const kinds = [...page.panels.keys()];
-  const key = event.key.toLowerCase();
-  if (event.key in ARROWS) {
-    const by = event.shiftKey ? 10 : 1;
-    movePoint(...ARROWS[event.key].map((one) => by * one));
-  } else if (kinds[Number(key) - 1]) enlarge(kinds[Number(key) - 1]);
-  else if (key === " ") page.live ? pause(!page.paused) : play(!page.playing);
-  else if (key === "r" && page.abilities.record) record();
-  else if (key === "s" && page.abilities.snapshot) snapshot();
-  else if (key === "f") setFast(!byId("fast").checked);
-  else if (key === "c") { page.points = []; pointsChanged(); }
-  else if (key === "," && page.abilities.positions > 1) step(-1);
-  else if (key === "." && page.abilities.positions > 1) step(1);
+  const kind = [...page.panels.keys()][Number(key) - 1];
+  if (ARROWS[key]) movePoint(ARROWS[key].map((one) => (event.shiftKey ? 10 : 1) * one));
+  else if (kind) enlarge(kind);
+  else if (KEYS[key.toLowerCase()]) KEYS[key.toLowerCase()]();
   else return;
   event.preventDefault();
 });

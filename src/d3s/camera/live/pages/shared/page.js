@@ -1,17 +1,17 @@
 // Connection of a page to its server, which all pages share.
 //
-//   const link = new Link({ message: (header, blobs) => ..., open: () => ..., lost: () => ... });
+//   const link = new Link({ frame: (header, blobs) => ..., state: ..., lost: () => ... });
 //   link.send({ ask: "frame" });            // no answer is expected
 //   const answer = await link.ask({ ask: "pixel", ... });
 //
-// Messages of the server are JSON, or a header of JSON with pictures behind it. Answers have the
-// id of their question. A connection that is lost is opened again every second.
+// Messages of the server are JSON, or a header of JSON with pictures behind it; `is` names the
+// handler. Answers have the id of their question. A lost connection is opened again every second.
 
 const RETRY_MS = 1000;
 
 export class Link {
-  constructor({ message, open, lost }) {
-    this.handlers = { message, open, lost };
+  constructor(handlers) {
+    this.handlers = handlers;
     this.waiting = new Map();
     this.nextId = 1;
     this.connect();
@@ -22,7 +22,7 @@ export class Link {
     address.protocol = "ws:";
     this.socket = new WebSocket(address);
     this.socket.binaryType = "arraybuffer";
-    this.socket.onopen = () => this.handlers.open();
+    this.socket.onopen = () => this.handlers.open?.();
     this.socket.onmessage = (event) => this.receive(event.data);
     this.socket.onclose = () => {
       for (const { reject } of this.waiting.values()) reject(new Error("the connection is lost"));
@@ -41,7 +41,7 @@ export class Link {
       else resolve(header);
       return;
     }
-    this.handlers.message(header, blobs);
+    this.handlers[header.is]?.(header, blobs);
   }
 
   send(message) {
@@ -72,9 +72,9 @@ function unpack(buffer) {
   return [header, blobs];
 }
 
-export function byId(id) {
-  return document.getElementById(id);
-}
+export const byId = (id) => document.getElementById(id);
+export const on = (id, event, handler) => byId(id).addEventListener(event, handler);
+export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 // Element with attributes, text and children, made without parsing HTML.
 export function make(tag, attributes = {}, ...children) {
