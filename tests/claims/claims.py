@@ -178,11 +178,11 @@ DENSE = [
 ]
 OTHERS = [
     about("consensus-near", "the paper's algorithm, by the optics alone: error at 0.3 m",
-          0.1003, "cm", lambda: depth.on_plane(0.3, "brick", "consensus").mae_cm),
+          0.07248, "cm", lambda: depth.on_plane(0.3, "brick", "consensus").mae_cm),
     about("consensus-tuned", "the same tuned, as the paper tunes it: error at 1 m",
-          0.1907, "cm", lambda: depth.on_plane(1.0, "brick", "tuned").mae_cm),
+          0.2192, "cm", lambda: depth.on_plane(1.0, "brick", "tuned").mae_cm),
     about("consensus-range", "the same: farthest of ten depths with an error below 1 cm",
-          1.587, "m", depth.consensus_range_m, 0.01, **SLOW),
+          2.0, "m", depth.consensus_range_m, 0.01, **SLOW),
     at_least("league-first", "sections of a small `d3s compare`, of 4, that `joint` leads",
              4, "", partial(depth.sections_led, "joint"), **SLOW),
     about("league-planes", "`joint` on its planes, at the common density",

@@ -19,7 +19,7 @@ from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.consensus_plan import candidates_m
-from d3s.estimate.consensus.denominator_noise import removed_noise
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.optics.d3 import practical_depth_m
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled

@@ -19,9 +19,9 @@ from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.consensus_plan import settings_of
-from d3s.estimate.consensus.denominator_noise import removed_noise
 from d3s.estimate.consensus.depth_lines import least_absolute_lines
 from d3s.estimate.consensus.lens_corrections import corrections
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px

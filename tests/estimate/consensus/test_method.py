@@ -8,8 +8,8 @@ from calibrations import calibration
 from d3s.errors import OptionsError
 from d3s.estimate.consensus.consensus_method import ConsensusOptions, estimate_consensus
 from d3s.estimate.consensus.consensus_plan import candidates_m, make_plan
-from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.flags import Flag
+from oracle.consensus import reference_consensus
 
 PROTOTYPE = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02, disparity_offset_px=-12.5)

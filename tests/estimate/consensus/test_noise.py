@@ -5,10 +5,10 @@ import pytest
 
 import d3s
 from d3s.estimate.consensus.consensus_method import estimate_consensus
-from d3s.estimate.consensus.denominator_noise import removed_noise
-from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.estimate.consensus.smoothing import noise_passed, smoothed
 from d3s.lab.evaluate.cameras import TUNED_RIG
+from oracle.consensus import reference_consensus
 
 TUNED = d3s.Rig.load(TUNED_RIG)
 WITH_NOISE = TUNED.replace(calibration=TUNED.calibration.replace(tuned_without_noise=False))

@@ -3,8 +3,8 @@
 The paper tunes a and b on boards at known depths, because finite differences over a residual
 disparity of several pixels are no derivatives. What they make of a texture follows from its
 spectrum, the blur of both lenses, the prefilter and the disparity that a virtual baseline leaves.
-So a camera that was never calibrated gets a and b from a texture of the usual spectrum, without
-noise: that is taken from the denominator.
+So a camera that was never calibrated gets a and b from a texture whose amplitudes fall as
+1/frequency, as those of most do, without noise: that is taken from the denominator.
 """
 
 from functools import lru_cache
@@ -16,8 +16,6 @@ from d3s.optics.psf import disk_otf
 from d3s.rig import Optics
 from d3s.types import FloatArray
 
-# Amplitudes of most textures fall as 1 / frequency.
-_SLOPE = 1.0
 _SIDE_PX = 128  # of the patch whose frequencies are summed
 _DEPTHS = 48
 # Share of the farthest depth up to which a line is fitted: 2.25 m for the prototype. On tuning
@@ -53,7 +51,7 @@ def line_from_optics(
     filters = np.exp(-(prefilter_px**2) * square)
     if local_mean_px > 0:
         filters *= (1 - np.exp(-0.5 * local_mean_px**2 * square)) ** 2
-    power = np.divide(1.0, square**_SLOPE, out=np.zeros_like(square), where=square > 0)
+    power = np.divide(1.0, square, out=np.zeros_like(square), where=square > 0)
     power *= filters / power.sum()
     ratios = []
     for one_m in depth_m:
@@ -90,7 +88,7 @@ def blur_slopes(optics: Optics, prefilter_px: float) -> tuple[FloatArray, FloatA
     radius = np.hypot(frequency, frequency[:, np.newaxis])
     bend = 2 * (2 - np.cos(2 * np.pi * frequency)[:, np.newaxis] - np.cos(2 * np.pi * frequency))
     power = np.exp(-((prefilter_px * 2 * np.pi * radius) ** 2))
-    power = np.divide(power, radius ** (2 * _SLOPE), out=np.zeros_like(power), where=radius > 0)
+    power = np.divide(power, radius**2, out=np.zeros_like(power), where=radius > 0)
     slopes = []
     for one_dpt in vergence:
         left, right = (

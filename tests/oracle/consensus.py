@@ -1,7 +1,6 @@
 """`reference_consensus`: the consensus in NumPy and double precision, slow and easy to check.
 
-It follows the paper line by line, with the functions of `d3s.optics` that hold its equations. Tests
-and benchmarks compare the compiled method with it; nothing else imports it.
+It follows the paper line by line, with the functions of `d3s.optics` that hold its equations.
 """
 
 from functools import partial
@@ -10,9 +9,8 @@ import numpy as np
 
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan, tried_mask
-from d3s.estimate.consensus.contrast import equal_contrast
-from d3s.estimate.consensus.denominator_noise import removed_noise, without_noise
 from d3s.estimate.consensus.lens_corrections import corrections
+from d3s.estimate.consensus.noise_and_gain import equal_contrast, removed_noise, without_noise
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
 from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.depth_map import DepthMap
