@@ -74,7 +74,7 @@ demo: .venv/installed
 	@touch $@
 
 test-core: .venv-core/installed
-	.venv-core/bin/python -m pytest -n auto -p no:cacheprovider -m "not slow" $(CORE_TESTS)
+	.venv-core/bin/python -m pytest -n auto -p no:cacheprovider $(CORE_TESTS)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -83,10 +83,10 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 test: lint
-	$(PYTEST) -m "not slow"
+	$(PYTEST)
 
 test-all: lint docs
-	$(PYTEST)
+	$(PYTEST) -m ""
 
 # Compiled code with the lower bounds of pyproject.toml (constraints-lowest.txt), in a venv of its own.
 test-lowest: .venv/made
@@ -95,7 +95,7 @@ test-lowest: .venv/made
 	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
 	  -e . pytest hypothesis
 	NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python -m pytest -p no:cacheprovider \
-	  -m "not slow" tests/runtime tests/estimate/joint tests/rig/test_split*.py
+	  tests/runtime tests/estimate/joint tests/rig/test_split*.py
 
 claims: .venv/installed-dev
 	$(BIN)/python tools/claims.py --page docs/results.md

@@ -34,8 +34,8 @@ from d3s.camera.live.channel import unpacked
 from d3s.camera.live.feed import Feed
 from d3s.camera.live.pictures import PANELS
 from d3s.camera.live.pipeline import Pipeline
+from d3s.camera.live.results import FAST, Settings
 from d3s.camera.live.server import Server
-from d3s.camera.live.settings import FAST, Settings
 from d3s.estimate.methods import estimate_quietly
 from d3s.rig import Rig
 from d3s.runtime.parallel import beside_others

@@ -237,14 +237,6 @@ def test_an_earlier_png_does_not_stay_beside_new_results(tmp_path, monkeypatch):
     assert not (tmp_path / "out/000_depth.png").exists()
 
 
-def test_large_files_are_read_if_told(tmp_path):
-    given = frames(tmp_path / "in", 1)
-    small = replace(QUICK, max_pixels=100)
-    batch = estimate_files(given, small, tmp_path / "out")
-    assert "--max-pixels" in batch.refused[0].reason
-    assert len(estimate_files(given, QUICK, tmp_path / "out").done) == 1
-
-
 def test_point_cloud_has_the_colours_of_the_input(tmp_path):
     tint = np.array([1.0, 0.7, 0.4])
     for name, view in zip(("left", "right"), views(), strict=True):

@@ -123,17 +123,6 @@ def test_openexr_reads_the_layers(tmp_path):
     assert told["principal_point_px"] == [8.0, 5.5]
 
 
-@pytest.mark.parametrize("packing", ["ZIP", "ZIPS", "NO"])
-@pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_exr_of_openexr_is_read(tmp_path, packing, kind):
-    openexr = pytest.importorskip("OpenEXR")
-    depth = np.repeat(DEPTH.astype(kind), 3, axis=0)  # more rows than a chunk has
-    header = {"compression": getattr(openexr, f"{packing}_COMPRESSION")}
-    with openexr.File(header, {"Z": depth, "A": depth}) as file:
-        file.write(str(tmp_path / "a.exr"))
-    np.testing.assert_array_equal(read_depth(tmp_path / "a.exr").depth_m, depth.astype(np.float32))
-
-
 def test_exr_that_is_not_read_says_how_to_save_it(tmp_path):
     openexr = pytest.importorskip("OpenEXR")
     path = tmp_path / "a.exr"

@@ -4,21 +4,10 @@ import struct
 import zlib
 
 
-def png_file(
-    width: int,
-    height: int,
-    depth: int,
-    colour: int,
-    rows: bytes,
-    *,
-    interlaced: bool = False,
-    palette: bytes = b"",
-) -> bytes:
+def png_file(width: int, height: int, depth: int, colour: int, rows: bytes) -> bytes:
     """PNG file whose checksums hold, of rows that begin with their filter bytes."""
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
-    if palette:
-        parts.insert(1, (b"PLTE", palette))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, body) for kind, body in parts)
 
 

@@ -8,11 +8,10 @@ depth_files   `estimate_files`: depth maps of frames, written to a folder
 job           `DepthJob`: rig, method, options and formats
 frame_maker   one frame, read, estimated and written, here or in a worker
 table         `Batch` and `Done`: the outcomes; a row for each frame in frames.csv
-running       `run`: a function over many jobs, in processes or on a cluster
-cluster       questions to the workers of a Dask cluster
-writing       files of one frame, in all formats that can hold it
 zarr_store    all frames as one Zarr group
 calibrations  `calibrate_folders`: the rigs of many cameras
+running       `run`: a function over many jobs, in processes or on a cluster
+cluster       a Dask cluster, and questions to its workers
 """
 
 from d3s.batch.depth_files import estimate_files

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,6 @@ from d3s.frames import Refused
 from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.types import Progress
-
-_TABLE = "distances.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,36 +61,39 @@ def calibrate_folders(
     `estimate_files`.
     """
     target = Path(os.path.abspath(os.fsdecode(output)))  # noqa: PTH100 - workers may be elsewhere
-    jobs = _jobs(folders, target, settings or {}, overwrite or skip_done)
+    named = _by_name(folders)
     make_folder(target)
-    there = [name for name, job in jobs.items() if Path(job["report"]).exists()]
+    there = [name for name in named if target.joinpath(f"{name}.html").exists()]
     if there and not (overwrite or skip_done):
         raise OutputError(
             f"{target / there[0]}.html exists. Choose another folder, replace with --force, or go "
             "on with --skip-done."
         )
-    to_do = {name: job for name, job in jobs.items() if not (skip_done and name in there)}
-    names, done, refused = list(to_do), {}, {}
-    tables = [f"{job['folder']}/{_TABLE}" for job in to_do.values()]
-    where = checked_workers(workers, len(to_do))
-    work = run(calibrate_folder, to_do.values(), where, read=tables, written=[os.fspath(target)])
-    with closing(work) as outcomes:
-        for count, outcome in enumerate(outcomes if to_do else (), 1):
-            name = names[outcome.number]
-            if outcome.error is None:
-                done[name] = outcome.result
-            elif isinstance(outcome.error, OutputError):
-                raise outcome.error
+    skipped = there if skip_done else []
+    names = [name for name in named if name not in skipped]
+    work = partial(calibrate_folder, target, settings or {}, overwrite or skip_done)
+    where = checked_workers(workers, len(names))
+    done: dict[str, Calibrated] = {}
+    refused: dict[str, Refused] = {}
+    read = [os.fspath(named[one] / "distances.csv") for one in names]
+    jobs = (named[one] for one in names)
+    with closing(run(work, jobs, where, read=read, written=[os.fspath(target)])) as outcomes:
+        for count, (number, result, error) in enumerate(outcomes if names else (), 1):
+            if isinstance(error, OutputError):
+                raise error
+            if error is None:
+                done[names[number]] = result
             else:
-                refused[name] = Refused(path_text(to_do[name]["folder"]), str(outcome.error))
+                one = Refused(path_text(named[names[number]]), str(error))
+                refused[names[number]] = one
                 if on_refused is not None:
-                    on_refused(refused[name])
+                    on_refused(one)
             if progress is not None:
-                progress(len(jobs) - len(to_do) + count, len(jobs))
+                progress(len(skipped) + count, len(named))
     return Calibrations(
-        done=tuple(done[name] for name in jobs if name in done),
-        refused=tuple(refused[name] for name in jobs if name in refused),
-        skipped=tuple(name for name in jobs if name not in to_do),
+        done=tuple(done[name] for name in names if name in done),
+        refused=tuple(refused[name] for name in names if name in refused),
+        skipped=tuple(skipped),
     )
 
 
@@ -108,18 +110,19 @@ def attempt(folder: str | os.PathLike[str], **settings: Any) -> tuple[Rig | None
         return None, error.report, str(error)
 
 
-def calibrate_folder(job: Mapping[str, Any]) -> Calibrated:
+def calibrate_folder(
+    target: Path, settings: Mapping[str, Any], overwrite: bool, folder: Path
+) -> Calibrated:
     """Calibrate one camera, and write its rig file and its report; returns what was written."""
-    settings = dict(job["settings"])
-    design = settings.pop("design", None)
-    rig_file, page = Path(job["rig"]), Path(job["report"])
-    built = None if design is None else Rig.load(design)
-    rig, report, problem = attempt(job["folder"], design=built, name=job["name"], **settings)
+    design = settings.get("design")
+    given = {**settings, "design": None if design is None else Rig.load(design)}
+    rig, report, problem = attempt(folder, name=folder.name, **given)
+    rig_file, page = target / f"{folder.name}.toml", target / f"{folder.name}.html"
     if rig is not None:
-        rig.save(rig_file, overwrite=job["overwrite"])
-    registered("reports", "calibration")(report, page, overwrite=job["overwrite"])
+        rig.save(rig_file, overwrite=overwrite)
+    registered("reports", "calibration")(report, page, overwrite=overwrite)
     return Calibrated(
-        name=job["name"],
+        name=folder.name,
         grade=report.verdict.grade,
         summary=report.verdict.summary,
         rig=None if rig is None else rig_file,
@@ -128,27 +131,14 @@ def calibrate_folder(job: Mapping[str, Any]) -> Calibrated:
     )
 
 
-def _jobs(
-    folders: Sequence[str | os.PathLike[str]],
-    target: Path,
-    settings: Mapping[str, Any],
-    overwrite: bool,
-) -> dict[str, dict[str, Any]]:
-    """Job of each folder, by the name of its rig."""
-    jobs: dict[str, dict[str, Any]] = {}
+def _by_name(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
+    named: dict[str, Path] = {}
     for folder in folders:
         path = Path(os.path.abspath(os.fsdecode(folder)))  # noqa: PTH100
-        if path.name in jobs:
+        if path.name in named:
             raise InputError(
-                f"{path_text(folder)} and {jobs[path.name]['folder']} have one name, which names "
+                f"{path_text(folder)} and {named[path.name]} have one name, which names "
                 "the rig. Rename one, or calibrate them apart."
             )
-        jobs[path.name] = {
-            "name": path.name,
-            "folder": os.fspath(path),
-            "rig": os.fspath(target / f"{path.name}.toml"),
-            "report": os.fspath(target / f"{path.name}.html"),
-            "settings": dict(settings),
-            "overwrite": overwrite,
-        }
-    return jobs
+        named[path.name] = path
+    return named

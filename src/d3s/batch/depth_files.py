@@ -6,17 +6,14 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from d3s.atomic import clear_leftovers, make_folder
 from d3s.batch.frame_maker import FrameJob, FrameMaker, make_frame, read_ahead
 from d3s.batch.job import STORE, ZARR, DepthJob
 from d3s.batch.running import Outcome, Workers, checked_workers, run
-from d3s.batch.table import DONE, FIGURES, FOUND, REFUSED, Batch, Done, FrameTable, check_settings
+from d3s.batch.table import Batch, Done, FrameTable, check_settings
 from d3s.errors import D3SError, InputError, OutputError
-from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import Drift, DriftSample, DriftWatch
-from d3s.estimate.summary import summarise
 from d3s.files.raw import path_text
 from d3s.frames import Frame, FrameFiles, Refused
 from d3s.types import Progress
@@ -39,32 +36,12 @@ def estimate_files(
     refused, and the next one begun. Results have the same bytes wherever they are made. With
     several frames, frames.csv in the folder tells the outcome and the figures of each.
 
-    Parameters
-    ----------
-    frames
-        Frames, as `find_inputs` or `d3s.camera.capture.find_frames` finds them.
-    job
-        The rig, the method, and the formats to write.
-    output
-        The folder for the results, made if it is not there.
-    overwrite
-        Whether earlier results may be replaced.
-    skip_done
-        Whether frames whose results are all there are left alone, so that work that was stopped
-        goes on; incomplete results of other frames are replaced.
-    workers
-        Number of processes, each with one thread. 1 is this process, with as many threads as it
-        has; None is one process for each core. Or the address of the scheduler of a Dask cluster.
-    progress
-        Called with (frames done, frames in all).
-    on_refused
-        Called with each frame that is refused, and why, as it happens.
-
-    Raises
-    ------
-    OutputError
-        Before anything is computed, when results are there already or would replace an input; and
-        when a file cannot be written: the results until then stay.
+    Results that are there, unless `overwrite`, and a place that cannot be written are an
+    `OutputError`: what was made until then stays. With `skip_done`, frames whose results are all
+    there are left alone, so that work that was stopped goes on. `workers` is the number of
+    processes, each with one thread: 1 is this process, with as many threads as it has, None one for
+    each core; or the address of the scheduler of a Dask cluster. `progress` is called with (frames
+    done, frames in all), `on_refused` with each frame that is refused, as it happens.
     """
     folder = Path(os.fsdecode(output))
     maker = FrameMaker(job, folder, overwrite or skip_done)
@@ -89,31 +66,24 @@ def estimate_files(
         note = ""
         if table is not None:
             note = table.note() if skip_done else ""
+            samples |= {number: table.drift_of(frames[number].name) for number in whole}
             stack.enter_context(table)
-            for number in whole:
-                samples[number] = table.drift_of(frames[number].name)
-                if table.files_of(frames[number].name) is None:
-                    _add_found(table, frames[number], maker)
-        stack.callback(clear_leftovers, maker.folder)  # of killed workers
+        stack.callback(clear_leftovers, folder)  # of killed workers
         if maker.store is not None:
             stack.callback(maker.store.clear_leftovers)
         work = stack.enter_context(closing(_outcomes(frames, to_do, maker, places, where)))
-        for count, outcome in enumerate(work, 1):
-            number = to_do[outcome.number]
-            values: dict[str, Any]
-            if outcome.error is None:
-                one: Done = outcome.result
-                done[number], samples[number] = one, one.drift
-                values = {name: getattr(one, name) for name in (*FIGURES, "left_out", "drift")}
-                values["files"] = one.file_names
+        for count, (place, result, error) in enumerate(work, 1):
+            number = to_do[place]
+            if error is None:
+                done[number], samples[number] = result, result.drift
+                if table is not None:
+                    table.add_done(frames[number], result)
             else:
-                refused[number] = _refused(frames[number], outcome.error, len(done))
-                trace = getattr(outcome.error, "__notes__", ())
-                values = {"reason": refused[number].reason, "trace": trace}
+                one = refused[number] = _refused(frames[number], error, len(done))
                 if on_refused is not None:
-                    on_refused(refused[number])
-            if table is not None:
-                table.add(frames[number], DONE if number in done else REFUSED, values)
+                    on_refused(one)
+                if table is not None:
+                    table.add_refused(frames[number], one, getattr(error, "__notes__", ()))
             if progress is not None:
                 progress(len(whole) + count, len(frames))
     return Batch(
@@ -214,22 +184,20 @@ def _whole(
     table: FrameTable | None,
     places: dict[str, int],
 ) -> Iterator[int]:
-    """Numbers of the frames whose results are whole.
+    """Numbers of the frames whose results are whole: all files of its row, or of a frame alone.
 
-    Every file is written whole or not at all, so a frame is whole if all its files are there, and
-    its mark in the array of all frames. A format that cannot hold a frame is not missing: the table
-    says so.
+    Every file is written whole or not at all. A frame has a mark in the array of all frames.
     """
     names = set(os.listdir(maker.folder))  # noqa: PTH208 - names only, for many frames
     finished = set() if maker.store is None else maker.store.finished()
     for number, frame in enumerate(frames):
-        if maker.store is not None and places.get(frame.name) not in finished:
-            continue
-        targets = maker.job.targets(frame.name, maker.folder)
-        earlier = None if table is None else table.files_of(frame.name)
-        if names.issuperset(path.name for path in targets.values()) or (
-            earlier and names.issuperset(earlier)
-        ):
+        if table is not None:
+            files = table.files_of(frame.name)
+        else:
+            targets = maker.job.targets(frame.name, maker.folder)
+            files = {path.name for path in targets.values()}
+        is_stored = maker.store is None or places[frame.name] in finished
+        if is_stored and files is not None and files <= names:
             yield number
 
 
@@ -247,17 +215,6 @@ def _places_of(frames: Sequence[FrameFiles], maker: FrameMaker) -> dict[str, int
     attributes = {name: fields[name] for name in ("rig", "method", "options")}
     maker.store.create(list(places), _first_shape(frames, maker), attributes)
     return places
-
-
-def _add_found(table: FrameTable, frame: FrameFiles, maker: FrameMaker) -> None:
-    """Add the row of a frame that is whole but has none: by its NPZ file, if it has one."""
-    targets = maker.job.targets(frame.name, maker.folder)
-    names = [path.name for path in targets.values() if os.path.lexists(path)]
-    values: dict[str, Any] = {"files": names + [STORE] * (maker.store is not None)}
-    if "npz" in targets:
-        with suppress(D3SError):  # of another program, or damaged since: there are no figures
-            values |= summarise(DepthMap.load(targets["npz"]))._asdict()
-    table.add(frame, FOUND, values)
 
 
 def _check_targets(

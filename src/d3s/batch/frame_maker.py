@@ -1,22 +1,29 @@
-"""One frame of a batch: read, estimated and written, here or in a worker."""
+"""One frame of a batch: read, estimated and written, here or in a worker.
+
+Every format that can hold the depth map is written, and the others are named.
+"""
 
 import errno
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from d3s.batch.job import STORE, ZARR, DepthJob
+from d3s.batch.job import CAMERA, DISPARITIES, FIGURE, PREVIEW, STORE, ZARR, DepthJob
 from d3s.batch.table import Done
-from d3s.batch.writing import Written, write_frame
 from d3s.batch.zarr_store import DepthStore
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.estimate import DepthMap
 from d3s.estimate.drift_watch import drift_sample
+from d3s.estimate.plot.preview import write_plain_preview, write_preview
 from d3s.estimate.summary import summarise
+from d3s.files.depth_files import MILLIMETRE_M, write_disparity
+from d3s.files.depth_png import fitting_unit_m
 from d3s.files.raw import path_text
 from d3s.frames import (
     FileSource,
@@ -80,39 +87,42 @@ class FrameMaker:
             raise InputError(outcome.reason)
         found, time_s = _depth_map(outcome, self.job)
         started = time.perf_counter()
+        targets = self.job.targets(given.frame.name, self.folder)
+        unit_m, remarks = _png_unit(found, self.job, targets)
         try:
-            written = self._written(found, given)
+            left_out = self._write(found, given, targets, unit_m)
         except OutputError as error:
             if getattr(error.__cause__, "errno", None) != errno.ENAMETOOLONG:
                 raise
             raise InputError(f"{error} Give the input a shorter one.") from error
+        files = [path.name for path in targets.values() if os.path.lexists(path)]
+        has_png = "png" in targets and targets["png"].name not in left_out
         return Done(
             name=given.frame.name,
             folder=self.folder,
-            file_names=tuple(path.name for path in written.files),
+            file_names=(*files, *([STORE] if self.store is not None else [])),
             **summarise(found)._asdict(),
             read_s=read_s,
             time_s=time_s,
             write_s=time.perf_counter() - started,
-            png_unit_m=written.png_unit_m,
-            left_out=written.left_out,
-            remarks=(*written.remarks, *outcome.remarks),
+            png_unit_m=unit_m if has_png else None,
+            left_out=left_out,
+            remarks=(*remarks, *outcome.remarks),
             warnings=tuple(found.warnings),
             drift=drift_sample(found),
         )
 
-    def _written(self, found: DepthMap, given: FrameJob) -> Written:
+    def _write(
+        self, found: DepthMap, given: FrameJob, targets: dict[str, Path], unit_m: float
+    ) -> dict[str, str]:
         """Write all formats of a frame; the array of all frames comes last."""
         title = path_text(given.frame.name or given.frame.left.name)
-        targets = self.job.targets(given.frame.name, self.folder)
         # Without times: the same input gives the same bytes, after any interruption.
         plain = replace(found, timings_s={})
-        unit_m, overwrite = self.job.unit_m, self.overwrite
-        written = write_frame(plain, title, targets, unit_m=unit_m, overwrite=overwrite)
+        left_out = _write_files(plain, title, targets, unit_m, self.overwrite)
         if self.store is not None and given.place is not None:
             self.store.write(given.place, plain)
-            written.files = (*written.files, self.store.path)
-        return written
+        return left_out
 
     def _of_files(self, frame: FrameFiles) -> Frame | Refused:
         job = self.job
@@ -171,9 +181,8 @@ def read_ahead(
     """Yield frames in order; the next one is read meanwhile, in a thread of its own.
 
     Reading begins with the first call of `next`; `meanwhile` is called once, while the first frame
-    is read. One frame more than without is in memory. Close the generator: otherwise it waits for
-    its thread when it is collected as garbage, and the code that is interrupted then may hold a
-    lock which that thread needs to end.
+    is read. Close the generator: otherwise it waits for its thread when it is collected as garbage,
+    and the code that is interrupted then may hold a lock which that thread needs to end.
     """
     reading = iter(frames)
     with ThreadPoolExecutor(1) as pool:
@@ -197,3 +206,70 @@ def _depth_map(frame: Frame, job: DepthJob) -> tuple[DepthMap, float]:
         raise InputError(swapped)
     found = replace(found, warnings=(*frame.warnings, *found.warnings), colour=frame.colour)
     return found.filter(min_confidence=job.min_confidence, max_sigma_m=job.max_sigma_m), time_s
+
+
+def _png_unit(
+    found: DepthMap, job: DepthJob, targets: dict[str, Path]
+) -> tuple[float, tuple[str, ...]]:
+    """Unit of the PNG in metres; another one than millimetres is remarked, unless it was asked."""
+    if job.unit_m is not None or "png" not in targets:
+        return job.unit_m or MILLIMETRE_M, ()
+    chosen = fitting_unit_m(found.depth_m) or MILLIMETRE_M
+    if chosen == MILLIMETRE_M:
+        return chosen, ()
+    return chosen, (
+        f"{path_text(targets['png'].name)} has units of {1e3 * chosen:g} mm, since 16 bit of "
+        "1 mm do not hold its depths. --unit sets one unit for all frames.",
+    )
+
+
+def _write_files(
+    found: DepthMap, title: str, targets: dict[str, Path], unit_m: float, overwrite: bool
+) -> dict[str, str]:
+    """Write files by format, and return why some cannot hold the depths, by their names.
+
+    If a place cannot be written, no new file of the frame stays, and an `OutputError` is raised.
+    """
+    new = [path for path in targets.values() if not os.path.lexists(path)]
+    save = partial(_save, found, title, unit_m, overwrite)
+    pictures = [kind for kind in targets if kind in (PREVIEW, FIGURE)]
+    left_out = {}
+    try:
+        # Pictures are made while another thread compresses: zlib runs without Python's lock.
+        with ThreadPoolExecutor(1) as pool:
+            waiting = {
+                path: pool.submit(save, kind, path)
+                for kind, path in targets.items()
+                if kind not in (*pictures, CAMERA)  # written with the file that it is for
+            }
+            for kind in pictures:
+                save(kind, targets[kind])
+            for path, one in waiting.items():
+                try:
+                    one.result()
+                except InputError as error:
+                    left_out[path.name] = str(error).removeprefix(f"{path_text(path)}: ")
+                    if overwrite:  # an earlier result would be taken for the new one
+                        with suppress(OSError):
+                            path.unlink()
+    except D3SError:
+        for path in new:
+            with suppress(OSError):
+                path.unlink()
+        raise
+    return left_out
+
+
+def _save(
+    found: DepthMap, title: str, unit_m: float, overwrite: bool, kind: str, path: Path
+) -> None:
+    """Write one file of a frame."""
+    if kind == PREVIEW:
+        write_plain_preview(path, found.depth_m, overwrite=overwrite)
+    elif kind == FIGURE:
+        words = f"{title}: {found.density:.0%} have a depth"
+        write_preview(path, found.depth_m, title=words, overwrite=overwrite)
+    elif kind in DISPARITIES:
+        write_disparity(path, found.disparity_px, overwrite=overwrite)
+    else:
+        found.save(path, overwrite=overwrite, unit_m=unit_m)

@@ -23,21 +23,8 @@ def find_inputs(
     Files, and up to two folders, are paired as by `find_frames`. Of three folders and more, each
     has its own pairs. A name with * that is no file stands for all files that it matches. Frames of
     a recording are named by their places, such as 000012; with several inputs the name of the
-    recording, or of the folder, comes first.
-
-    Parameters
-    ----------
-    inputs
-        Paths.
-    one_file_each
-        Whether every image is a frame of its own: raw, or both views side by side.
-    side_by_side
-        Whether frames of videos and arrays have both views side by side.
-
-    Raises
-    ------
-    InputError
-        When the names do not say what belongs together, or nothing can be used.
+    recording, or of the folder, comes first. `side_by_side` says it of videos and arrays. If
+    nothing can be used, there is an `InputError`.
     """
     paths = list(_expanded(inputs))
     sources = [path for path in paths if is_source(path)]

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from d3s.batch.writing import CAMERA, DISPARITIES, FIGURE, PREVIEW
 from d3s.errors import InputError, MissingPackageError
 from d3s.estimate import DepthMap, Options
 from d3s.estimate.depth_map import check_limits
@@ -16,7 +15,7 @@ from d3s.estimate.methods import checked_options, estimate_quietly
 from d3s.estimate.plot.panels import need_matplotlib
 from d3s.files import note
 from d3s.files.codecs import CHECKS
-from d3s.files.depth_files import FORMATS
+from d3s.files.depth_files import DISPARITY_SUFFIXES, FORMATS
 from d3s.files.depth_png import check_unit
 from d3s.files.raw import path_text
 from d3s.formats import CSV, DEPTH_SUFFIXES, MAX_PIXELS, PLY
@@ -24,7 +23,8 @@ from d3s.registry import registered
 from d3s.rig import Rig
 from d3s.types import Image
 
-ZARR = "zarr"
+ZARR, PREVIEW, FIGURE, CAMERA = "zarr", "preview", "figure", "camera"
+DISPARITIES = [f"disparity{suffix}" for suffix in DISPARITY_SUFFIXES]
 DEFAULT_FORMATS = ("npz", "png", PREVIEW)
 ALL_FORMATS = (*(suffix[1:] for suffix in DEPTH_SUFFIXES), *DISPARITIES, ZARR, PREVIEW, FIGURE)
 """NPZ with everything, the formats that other programs read, and pictures for people."""

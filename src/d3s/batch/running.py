@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -32,10 +31,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from d3s.atomic import make_folder, write_text
+from d3s.batch.cluster import Cluster, WorkerEndedError
 from d3s.errors import D3SError, InputError, OutputError
 from d3s.record import short_repr
 from d3s.runtime.allocator import keep_freed_memory
-from d3s.runtime.digest import package_digest
 from d3s.runtime.parallel import allowed_cores
 from d3s.runtime.versions import code_digest
 from d3s.types import Progress
@@ -49,14 +48,8 @@ Workers = int | str | None
 _MOST_WORKERS = 1024
 _TRIES = 3  # of a job that ends its worker though no other one is under way
 _MOST_DEAD_STARTS = 5  # of workers in a row that die before their first job
-_AHEAD = 3  # jobs for each thread that wait on a cluster: none waits for this process
-_LOOK_S = 0.5
 _LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM", "D3S")
 _THREADS = {f"{one}_THREADS": "1" for one in _LIBRARIES}
-
-
-class WorkerEndedError(D3SError):
-    """A worker that ended before its work was done; the reason is in the text."""
 
 
 class Outcome(NamedTuple):
@@ -91,19 +84,10 @@ def run(
     """Call a function for every job, and yield the outcomes as they come.
 
     A job that raises, or that ends its worker three times, has an error and stops no other one.
-    Jobs are taken as there is room. Closing the generator ends all work at once.
-
-    Parameters
-    ----------
-    work
-        Function; for other processes a function of a module, or a `functools.partial` of one.
-    jobs
-        Argument of each call.
-    workers
-        Number of processes, each with one thread, or the address of the scheduler of a Dask
-        cluster; 1 is this process. In a script other numbers need `if __name__ == "__main__"`.
-    read, written
-        Files and folders that all workers of a cluster must see, asked before the first job.
+    Jobs are taken as there is room. Closing the generator ends all work at once. For other
+    processes, `work` is a function of a module, or a `functools.partial` of one, and a script needs
+    `if __name__ == "__main__"`. `read` and `written` are files and folders that all workers of a
+    cluster must see, asked before the first job.
 
     Examples
     --------
@@ -117,7 +101,7 @@ def run(
         for number, job in enumerate(jobs):
             yield Outcome(number, *_attempt(work, job))
         return
-    place = _Cluster(where, read, written) if isinstance(where, str) else _Processes(where)
+    place = Cluster(where, read, written) if isinstance(where, str) else _Processes(where)
     try:
         yield from _shared(work, jobs, place)
     except BaseException:
@@ -138,25 +122,10 @@ def results(
 ) -> list[Any]:
     """Results of all jobs, in their order: worked out now, or kept from before.
 
-    A kept result is a file named by a digest of its job and of all code: the same work resumes
-    wherever it was stopped, and results of other work or of another version are never taken.
-
-    Parameters
-    ----------
-    work, workers, read, written
-        As for `run`; `workers` left out is one process for each core.
-    jobs
-        Jobs, and results, are values that JSON can hold; tuples come back as lists.
-    folder
-        Where results are kept and found again; nowhere if left out.
-    progress
-        Called with the number of finished jobs, and of all jobs: once when some were found, and
-        after each that is finished.
-
-    Raises
-    ------
-    D3SError
-        When a job fails; results of others are kept.
+    A kept result is a file in `folder`, named by a digest of its job and of all code: the same work
+    resumes wherever it was stopped, and results of other work or of another version are never
+    taken. Jobs and results are values that JSON can hold; tuples come back as lists. `progress` is
+    called with the number of finished jobs, and of all. The error of a job that fails is raised.
     """
     paths = [None if folder is None else kept_path(folder, job) for job in jobs]
     answers = [None if path is None else _kept_text(path) for path in paths]
@@ -227,7 +196,7 @@ def _unexpected(error: BaseException) -> D3SError:
 
 
 def _shared(
-    work: Callable[[Any], Any], jobs: Iterable[Any], place: "_Processes | _Cluster"
+    work: Callable[[Any], Any], jobs: Iterable[Any], place: "_Processes | Cluster"
 ) -> Iterator[Outcome]:
     """Outcomes of all jobs at a place, as they come."""
     waiting: Iterator[tuple[int, Any]] = iter(enumerate(jobs))
@@ -236,7 +205,7 @@ def _shared(
     deaths: Counter[int] = Counter()
 
     def submit(number: int, job: Any) -> None:
-        flying[place.submit(work, job)] = number, job
+        flying[place.submit(_attempt_in_worker, work, job)] = number, job
 
     while True:
         # No job is begun beside suspects, and each of them is done alone.
@@ -277,7 +246,7 @@ class _Processes:
         self._pool: Executor | None = None
         self._open: Connection | None = None  # workers end when this end of the pipe is closed
 
-    def submit(self, work: Callable[[Any], Any], job: Any) -> "Future[Any]":
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Hand out a job; a new process begins if none is idle."""
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
@@ -287,7 +256,7 @@ class _Processes:
             )
         try:
             with _for_children():
-                return self._pool.submit(_attempt_in_worker, work, job)
+                return self._pool.submit(work, *arguments)
         except BrokenProcessPool as error:
             broken: Future[Any] = Future()
             broken.set_exception(error)
@@ -308,7 +277,7 @@ class _Processes:
         """Start a worker, so that no job is blamed for a death before it began."""
         for _ in range(_MOST_DEAD_STARTS):
             try:
-                self.submit(int, 0).result()
+                self.submit(_one_thread).result()
                 return
             except BrokenProcessPool:
                 self.end(at_once=True)
@@ -326,56 +295,6 @@ class _Processes:
             self._pool.shutdown(cancel_futures=True)
             self._open.close()
             self._pool = None
-
-
-class _Cluster:
-    """Dask cluster that somebody has started; Dask tries a job again whose worker has died."""
-
-    tries = 1  # of what Dask has tried `allowed-failures` times
-
-    def __init__(self, address: str, read: Sequence[str], written: Sequence[str]) -> None:
-        from d3s.batch import cluster  # asked for seldom
-
-        self._client = cluster.connected(address)
-        self._address = address
-        try:
-            threads = cluster.greet(self._client, read, written)
-        except BaseException:
-            self._client.close()
-            raise
-        self.room = (1 + _AHEAD) * threads
-        self._pool: Executor = self._client.get_executor(pure=False)
-
-    def submit(self, work: Callable[[Any], Any], job: Any) -> "Future[Any]":
-        """Hand out a job."""
-        return self._pool.submit(_attempt_on_cluster, package_digest(), work, job)
-
-    def has_died(self, error: Exception) -> bool:
-        """Whether workers have died, of which Dask blames all jobs that they had."""
-        from distributed import KilledWorker
-
-        return isinstance(error, KilledWorker)
-
-    def words_of(self, error: Any) -> str:
-        """Why a job is given up."""
-        last = getattr(error.last_worker, "address", error.last_worker)
-        return f"its worker died, {error.allowed_failures + 1} times; the last was {last}."
-
-    def wait_until_ready(self) -> None:
-        """Wait while the scheduler is away; it may be started again."""
-        while self._client.status == "connecting":
-            time.sleep(_LOOK_S)
-        if self._client.status != "running":
-            raise WorkerEndedError(
-                f"the scheduler at {self._address} was lost, and did not come back. What is "
-                "finished is kept: go on when it runs."
-            )
-
-    def end(self, *, at_once: bool = False) -> None:
-        """Cancel what has not begun, and leave the cluster."""
-        if self._client.status == "running":
-            self._pool.shutdown(wait=False)
-        self._client.close()
 
 
 # The side of a worker -----------------------------------------------------------------------------
@@ -402,7 +321,6 @@ def _begin(ends: Connection) -> None:
     """Make this process a worker, which ends at once when the other end of the pipe is closed."""
     os.setsid()  # Ctrl-C is for the caller, which ends its workers
     os.dup2(2, 1)  # what a library prints is no output of the program
-    _one_thread()
 
     def watch() -> None:
         ends.poll(None)
@@ -424,6 +342,7 @@ def _one_thread() -> None:
 
 def _attempt_in_worker(work: Callable[[Any], Any], job: Any) -> tuple[Any, D3SError | None]:
     """Outcome of a job whose error, of any class, can go to another process."""
+    _one_thread()
     result, error = _attempt(work, job)
     if error is None:
         return result, None
@@ -432,14 +351,3 @@ def _attempt_in_worker(work: Callable[[Any], Any], job: Any) -> tuple[Any, D3SEr
     for note in getattr(error, "__notes__", ()):
         told.add_note(note)
     return None, told
-
-
-def _attempt_on_cluster(
-    digest: str, work: Callable[[Any], Any], job: Any
-) -> tuple[Any, D3SError | None]:
-    """Outcome of a job on a worker, which may have joined the cluster after the questions."""
-    if package_digest() != digest:
-        words = "this worker has another d3s than the client. Install the same one everywhere."
-        return None, D3SError(words)
-    _one_thread()
-    return _attempt_in_worker(work, job)

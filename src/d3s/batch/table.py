@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from d3s.atomic import write_bytes, write_text
@@ -28,14 +27,12 @@ from d3s.runtime.digest import package_digest
 TABLE, JOB = "frames.csv", "job.json"
 """Names of the files in the folder of the results."""
 
-DONE, FOUND, REFUSED = "done", "found", "refused"
-"""Outcomes of a frame; found are results that were whole before they had a row."""
-
 FIGURES = ("density", "nearest_m", "farthest_m", "median_sigma_m", "read_s", "time_s", "write_s")
-"""Numbers of a frame, in the order of tables."""
+"""Numbers of a frame, in the order of the table."""
 
 _TEXTS = ("code", "inputs", "files", "left_out", "reason", "drift", "trace")
 _COLUMNS = ("frame", "outcome", *FIGURES, *_TEXTS)
+_DONE, _REFUSED = "done", "refused"  # outcomes
 _BETWEEN = "; "  # names of files
 
 
@@ -115,14 +112,14 @@ class FrameTable:
 
     def __init__(self, folder: Path, job: DepthJob) -> None:
         self.path = folder / TABLE
-        self.rows = _rows_of(self.path)
+        self._rows = _rows_of(self.path)
         self._job = job
         self._code = package_digest()[:12]
         self._file = -1
 
     def note(self) -> str:
         """Remark if earlier rows are of other code; empty if not."""
-        if all(row["code"] == self._code for row in self.rows.values()):
+        if all(row["code"] == self._code for row in self._rows.values()):
             return ""
         return (
             "some results were made by other files of d3s: their bytes may differ from those of "
@@ -131,25 +128,27 @@ class FrameTable:
 
     def files_of(self, frame: str) -> set[str] | None:
         """Return the names of all files of a frame that was done in an earlier run."""
-        row = self.rows.get(frame)
-        if row is None or row["outcome"] not in (DONE, FOUND):
-            return None
-        return set(row["files"].split(_BETWEEN))
+        row = self._rows.get(frame)
+        return set(row["files"].split(_BETWEEN)) if row and row["outcome"] == _DONE else None
 
     def drift_of(self, frame: str) -> DriftSample | None:
         """Return the part of a frame of an earlier run in the search for a drift."""
-        words = self.rows.get(frame, {}).get("drift", "").split()
-        if len(words) != 9:
-            return None
-        numbers = [float(word) for word in words]
-        return DriftSample(numbers[:4], numbers[4:8], numbers[8])
+        numbers = [float(word) for word in self._rows[frame]["drift"].split()]
+        return DriftSample(numbers[:4], numbers[4:8], numbers[8]) if len(numbers) == 9 else None
 
-    def add(self, frame: FrameFiles, outcome: str, values: Mapping[str, Any]) -> None:
-        """Add the row of a frame: what it was read from, its figures and files, or the reason."""
-        own = {"frame": frame.name, "outcome": outcome, "inputs": frame.absolute}
-        given = {**own, "code": self._code, **values}
-        row = {name: _cell(given.get(name)) for name in _COLUMNS}
-        self.rows[frame.name] = row
+    def add_done(self, frame: FrameFiles, done: Done) -> None:
+        """Add the row of a frame with its figures and files."""
+        figures = {name: getattr(done, name) for name in (*FIGURES, "left_out", "drift")}
+        self._add(frame, outcome=_DONE, files=done.file_names, **figures)
+
+    def add_refused(self, frame: FrameFiles, refused: Refused, trace: Sequence[str]) -> None:
+        """Add the row of a frame with the reason."""
+        self._add(frame, outcome=_REFUSED, reason=refused.reason, trace=trace)
+
+    def _add(self, frame: FrameFiles, **values: Any) -> None:
+        values |= {"frame": frame.name, "inputs": frame.absolute, "code": self._code}
+        row = {name: _cell(values.get(name)) for name in _COLUMNS}
+        self._rows[frame.name] = row
         raw = _csv_text([row])
         try:
             if os.write(self._file, raw) != len(raw):
@@ -164,16 +163,14 @@ class FrameTable:
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         os.close(self._file)
         if kind is None:
             self._write_all()
 
     def _write_all(self) -> None:
         head = {name: name for name in _COLUMNS}
-        rows = (self.rows[name] for name in sorted(self.rows))
+        rows = (self._rows[name] for name in sorted(self._rows))
         write_bytes(self.path, _csv_text([head, *rows]), overwrite=True)
 
 

@@ -96,8 +96,7 @@ def align(
     something could not be known.
     """
     from d3s.camera.align.filing import CaptureFolder, parsed_distances
-    from d3s.camera.align.session import Session, calibration_of, open_raw
-    from d3s.camera.align.watch import Watch
+    from d3s.camera.align.session import Session, Watch, calibration_of, open_raw
     from d3s.cli.options import length_m
     from d3s.frames import SourceOptions
     from d3s.rig import Rig

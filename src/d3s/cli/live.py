@@ -29,10 +29,10 @@ from d3s.cli.options import (
 from d3s.cli.output import NOTHING_USABLE, Quiet, value_of
 
 if TYPE_CHECKING:
-    from d3s.camera.live.feed import Show
+    from d3s.camera.live.feed import Feed
     from d3s.camera.live.pipeline import Counts
+    from d3s.camera.live.results import Settings
     from d3s.camera.live.server import Page
-    from d3s.camera.live.settings import Settings
     from d3s.camera.recording import Recorder
     from d3s.frames import Source
     from d3s.rig import Rig
@@ -151,10 +151,12 @@ def live(
     depth was computed, such as with a rig that does not fit the camera.
     """
     from d3s.camera.live import check_server
+
+    check_server()
+    from d3s.camera.live.feed import Feed
     from d3s.camera.live.pipeline import Pipeline
     from d3s.frames import SourceOptions, open_source
 
-    check_server()
     camera = _rig_of(source, rig)
     settings = _settings(estimating)
     options = SourceOptions(
@@ -186,7 +188,7 @@ def live(
 
             link = stack.enter_context(serving(pipeline, title=title))
             typer.echo(f"Open {link} in Foxglove. Warning: {WARNING}", err=True)
-        _serve(stack, pipeline, title, output, showing, address)
+        _serve(stack, Feed(pipeline, title=title, folder=output), showing, address)
     if not showing.quiet:
         typer.echo(_summary(pipeline.counts))
     if not pipeline.counts.computed:
@@ -241,28 +243,20 @@ def view(
     is closed to others, as that of d3s live.
     """
     from d3s.camera.live import check_server
-    from d3s.camera.live.saved import SavedShow, open_saved
 
     check_server()
+    from d3s.camera.live.feed import Feed
+    from d3s.camera.live.saved import SavedShow, open_saved
+
     settings = _settings(estimating)
     saved = open_saved(path, rig_of_word(rig))
     with ExitStack() as stack:
         show = stack.enter_context(SavedShow(saved, settings=settings))
-        _serve(stack, show, path.name, output, showing, address)
+        _serve(stack, Feed(show, title=path.name, folder=output), showing, address)
 
 
-def _serve(
-    stack: ExitStack,
-    show: "Show",
-    title: str,
-    folder: Path,
-    showing: ShowOptions,
-    address: Address,
-) -> None:
-    """Serve the page of a show until it ends."""
-    from d3s.camera.live.feed import Feed
-
-    feed = Feed(show, title=title, folder=folder)
+def _serve(stack: ExitStack, feed: "Feed", showing: ShowOptions, address: Address) -> None:
+    """Serve the page of a feed until it ends."""
     stack.callback(feed.close)
     serve([feed.page()], address, seconds=showing.seconds, quiet=showing.quiet)
 
@@ -271,8 +265,7 @@ def serve(
     pages: "list[Page]", address: Address, *, seconds: float | None = None, quiet: bool = False
 ) -> None:
     """Serve pages until Ctrl-C, or for some seconds."""
-    from d3s.camera.live.security import warning_of
-    from d3s.camera.live.server import Server
+    from d3s.camera.live.server import Server, warning_of
 
     def ready(link: str) -> None:
         gc.freeze()  # what is loaded stays: looking through it would hold up the grab thread
@@ -291,7 +284,7 @@ def serve(
 
 
 def _settings(given: EstimateOptions) -> "Settings":
-    from d3s.camera.live.settings import FAST, Filter, Settings
+    from d3s.camera.live.results import FAST, Filter, Settings
 
     name, checked = parsed_method(given.method, given.option or [], given.depth_range)
     if given.fast:

@@ -183,7 +183,7 @@ def replay(
     or have another depth than the recorded one, and 3 if none can be used.
     """
     from d3s.camera.recording import Recording
-    from d3s.camera.recording.replay import replay as replay_again
+    from d3s.camera.recording.conversion import replay as replay_again
     from d3s.cli.depth import parsed_method
 
     if output is not None:

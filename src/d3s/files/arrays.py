@@ -6,7 +6,6 @@ The header of an array is checked against the file before anything is allocated.
 import io
 import math
 import os
-import re
 import struct
 import zipfile
 import zlib
@@ -19,19 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from d3s import atomic
 from d3s.errors import InputError
 from d3s.files.raw import Samples, check_size, cut_short, decoded_as, named, read_file
-from d3s.formats import MAX_PIXELS, NPY
+from d3s.formats import MAX_PIXELS
 
-_MAGIC = NPY.magics[0]
-
-# numpy evaluates the header as Python: slowly, and with warnings if it is damaged. All programs
-# that write NPY files write the header in this form and order.
-_FIELDS = re.compile(
-    rb"\{\s*'descr':\s*'([!-&(-~]{2,9})',\s*'fortran_order':\s*(True|False),"
-    rb"\s*'shape':\s*\(((?:\s*\d{1,18}\s*,)*(?:\s*\d{1,18})?)\s*\),?\s*\}\s*"
-)
-_NUMBERS = re.compile(r"\|b1|[|<>][iu]1|[<>][iu][248]|[<>]f[248]|[<>]c(8|16)|[|<>]S\d+|[<>]U\d+")
-
-_MOST_CHARS = 10_000  # of a header, as numpy limits it: a long text is slow to parse
+_KINDS = "biufcSU"  # booleans, numbers and texts
+_HEADER_BYTES = 10_000  # numpy reads no longer one
+_HEADERS: dict[tuple[int, int], Any] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 _NPY_KINDS = {"u1": 255, "u2": 65535, "f4": None, "f8": None}
 
 
@@ -51,24 +45,12 @@ class NpyHeader(NamedTuple):
 
 def npy_header(raw: bytes) -> NpyHeader:
     """Header at the beginning of an NPY file."""
-    width = {1: 2, 2: 4, 3: 4}.get(raw[6] if len(raw) > 6 else 0, 0)
-    start = 8 + width + int.from_bytes(raw[8 : 8 + width], "little")
-    if not raw.startswith(_MAGIC) or not width or not 8 + width < start <= len(raw):
-        raise cut_short("has no proper NPY header")
-    if start > _MOST_CHARS:
-        raise cut_short("has no proper NPY header")
-    fields = _FIELDS.fullmatch(raw[8 + width : start])
-    if fields is None:
-        raise cut_short("has an NPY header that cannot be read")
-    kind = fields[1].decode()
-    if not _NUMBERS.fullmatch(kind):
-        raise InputError(f"holds values of type {kind!r}, and numbers are read. Save numbers.")
-    return NpyHeader(
-        shape=tuple(int(number) for number in re.findall(rb"\d+", fields[3])),
-        fortran_order=fields[2] == b"True",
-        dtype=np.dtype(kind),
-        start=start,
-    )
+    file = io.BytesIO(raw)
+    with decoded_as("NPY"):
+        shape, fortran_order, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+        if dtype.kind not in _KINDS:
+            raise InputError(f"holds values of type {dtype.str!r}, and numbers are read.")
+    return NpyHeader(shape, fortran_order, dtype, file.tell())
 
 
 def npy_array(raw: bytes, found: NpyHeader) -> NDArray[Any]:
@@ -113,8 +95,6 @@ def encode_npy(values: NDArray[Any]) -> bytes:
 MAX_BYTES = 2_000_000_000
 _MOST_TEXT_BYTES = 4_000_000
 
-# The first day that a ZIP file can have: numpy would write the time of writing.
-_DATE = (1980, 1, 1, 0, 0, 0)
 # The fastest level: noise of depth, sigma and intensity does not compress. Level 6 takes two to
 # four times as long for a size within 2 %, in either direction.
 COMPRESSION_LEVEL = 1
@@ -130,23 +110,10 @@ _END = struct.Struct("<4s6xH10x")
 def write_npz(
     path: str | os.PathLike[str], *, overwrite: bool = False, **arrays: ArrayLike
 ) -> None:
-    """Write named arrays into one compressed NPZ file, whole or not at all.
+    """Write named arrays of numbers or texts into one compressed NPZ file, whole or not at all.
 
-    Parameters
-    ----------
-    path
-        The file to write.
-    overwrite
-        Whether a file that holds something else may be replaced.
-    **arrays
-        Numbers or texts of any shape, by name.
-
-    Raises
-    ------
-    InputError
-        When an array does not hold numbers or texts.
-    OutputError
-        When the file cannot be written, or would replace another.
+    `overwrite` says whether a file that holds something else may be replaced. What cannot be
+    written is an `InputError`, a place that cannot an `OutputError`.
     """
     with named(path):
         content = packed(arrays)
@@ -154,23 +121,17 @@ def write_npz(
 
 
 def packed(arrays: Mapping[str, ArrayLike]) -> bytes:
-    """Bytes of an NPZ file of named arrays.
-
-    Raises
-    ------
-    InputError
-        When an array does not hold numbers or texts.
-    """
+    """Bytes of an NPZ file of named arrays; an `InputError` if one has no numbers or texts."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
-            member = zipfile.ZipInfo(f"{name}.npy", _DATE)
+            member = zipfile.ZipInfo(f"{name}.npy")  # with the first day that a ZIP file can have
             member.compress_type = zipfile.ZIP_DEFLATED
             member.create_system = 3  # the same on every machine
             content = encode_npy(_writable(name, array))
             with archive.open(member, "w") as file:
-                opened: Any = file
-                opened._compressor = _compressor(content)  # zipfile itself has levels only
+                opened: Any = file  # zipfile itself has levels only
+                opened._compressor = _compressor(content)
                 file.write(content)
     return buffer.getvalue()
 
@@ -180,12 +141,8 @@ def read_npz(
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an NPZ file, by name; pickled objects are refused, never run.
 
-    Raises
-    ------
-    InputError
-        When the file is missing, damaged, holds something other than arrays of numbers or texts,
-        or when by its headers an array has more than `max_pixels`, or all of them together have
-        more than `max_bytes`.
+    An `InputError` if by its headers an array has more than `max_pixels`, or all together more than
+    `max_bytes`, and if the file is damaged or holds something other than numbers or texts.
     """
     with named(path):
         return unpacked(read_file(path, max_bytes), max_pixels, max_bytes)
@@ -215,7 +172,7 @@ def _writable(name: str, array: ArrayLike) -> NDArray[Any]:
         values = np.asarray(array)
     except (ValueError, TypeError) as error:  # rows of unequal lengths
         raise InputError(f"{name} is no array: {error}.") from error
-    if not _NUMBERS.fullmatch(values.dtype.str):
+    if values.dtype.kind not in _KINDS:
         raise InputError(
             f"{name} has type {values.dtype}, and numbers or texts are written. Convert it first."
         )
@@ -270,7 +227,7 @@ def _checked_header(
 ) -> NpyHeader:
     """Header of an array, if it fits the size that the archive declares, and the limits."""
     with named(member.filename), archive.open(member) as file:
-        found = npy_header(file.read(_MOST_CHARS + 12))
+        found = npy_header(file.read(_HEADER_BYTES))
         if found.start + found.bytes != member.file_size:
             raise cut_short(
                 f"has {member.file_size - found.start} bytes of samples, and its header says "

@@ -42,32 +42,12 @@ def write_depth(
     unit_m: float = MILLIMETRE_M,
     overwrite: bool = False,
 ) -> list[Path]:
-    """Write depth in the format of the suffix, whole or not at all.
+    """Write depth in the format of the suffix, whole or not at all; return the files.
 
-    Parameters
-    ----------
-    path
-        The file to write. Other programs do not find a camera inside `.png`, `.pfm` and `.npy`:
-        beside these the camera, if it is known, is written to a file of its own,
-        scene.camera.json for scene.png.
-    content
-        Depths of an image, or points.
-    unit_m
-        Unit of the integers in a PNG file, in metres, 1e-6 to 1.
-    overwrite
-        Whether files that hold something else may be replaced.
-
-    Returns
-    -------
-    list of Path
-        The files that were written, `path` first.
-
-    Raises
-    ------
-    InputError
-        When the suffix is unknown, or its format cannot hold the content.
-    OutputError
-        When a file cannot be written, or would replace another.
+    Other programs do not find a camera inside `.png`, `.pfm` and `.npy`: beside these the camera,
+    if it is known, is written to a file of its own, scene.camera.json for scene.png. `unit_m` is
+    the unit of the integers in a PNG file, 1e-6 to 1 m. An `InputError`: the suffix is unknown, or
+    its format cannot hold the content.
     """
     with named(path):
         encoded, camera = _encoded(path, content, unit_m)
@@ -92,14 +72,7 @@ def _encoded(
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """Format that the suffix of a file of depth chooses.
-
-    Raises
-    ------
-    InputError
-        When the suffix is unknown, with the known ones; or when the format needs a package that is
-        not installed.
-    """
+    """Format that the suffix of a file of depth chooses; its package must be installed."""
     suffix = Path(os.fsdecode(path)).suffix.lower()
     if suffix not in FORMATS:
         raise InputError(
@@ -115,17 +88,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 def lost(
     content: DepthImage | Points, path: str | os.PathLike[str], unit_m: float = MILLIMETRE_M
 ) -> tuple[str, ...]:
-    """Name what the content has and the file does not hold.
-
-    Parameters
-    ----------
-    content
-        Depths of an image, or points.
-    path
-        The file, whose suffix chooses the format.
-    unit_m
-        Unit of the integers in a PNG file, in metres.
-    """
+    """Name what the content has and a file of this suffix, or PNG of this unit, does not hold."""
     if isinstance(content, Points):
         return ()
     chosen = format_of(path)
@@ -169,22 +132,9 @@ def read_depth(
 ) -> DepthImage | Points:
     """Read depth from a file of `write_depth`, or from another of these formats.
 
-    Reads NPZ, PNG, TIFF, PFM, NPY, OpenEXR and PLY. All that is no number above zero is no depth:
-    it becomes NaN.
-
-    Parameters
-    ----------
-    path
-        The file. It is known by its first bytes, and not by its suffix.
-    unit_m
-        Unit of the integers in metres, for a PNG file that does not state it.
-    max_pixels
-        Refuse a file with more pixels.
-
-    Raises
-    ------
-    InputError
-        Naming the file, what is wrong and the likely remedy.
+    Reads NPZ, PNG, TIFF, PFM, NPY, OpenEXR and PLY, known by their first bytes and not by their
+    suffix. All that is no number above zero is no depth: it becomes NaN. `unit_m` is for a PNG file
+    that does not state it. A file with more than `max_pixels` is refused.
     """
     with named(path):
         with open_file(path) as file:
@@ -214,25 +164,9 @@ def write_disparity(
 ) -> Path:
     """Write disparities in the format of the suffix, whole or not at all.
 
-    `.pfm` has 32-bit floats, infinite where there is none, as Middlebury and ETH3D have it. `.png`
-    has 16-bit integers of 1/256 px, 0 where there is none, as KITTI has it; a disparity nearer to 0
-    than a step becomes one step.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    disparity_px
-        Disparities (rows, cols) x_left - x_right in pixels, NaN where there is none.
-    overwrite
-        Whether a file that holds something else may be replaced.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or a PNG file cannot hold a disparity.
-    OutputError
-        If the file cannot be written, or would replace another.
+    They are x_left - x_right in pixels, NaN where there is none. `.pfm` has 32-bit floats, infinite
+    where there is none, as Middlebury and ETH3D have it. `.png` has 16-bit integers of 1/256 px, 0
+    where there is none, as KITTI has it; a disparity nearer to 0 than a step becomes one step.
     """
     where = Path(os.fsdecode(path))
     with named(path):

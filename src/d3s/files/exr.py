@@ -2,12 +2,7 @@
 
 import importlib.util
 import io
-import os
-import sys
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +14,6 @@ from d3s.files.raw import check_size, cut_short, decoded_as
 _MAX_CHANNELS = 64
 # Deflate packs at most 1032 bytes into one. A file that is to hold more is damaged, or a trap.
 _MOST_PACKED = 1100
-
-_one_at_a_time = threading.Lock()
 
 
 def check_installed() -> None:
@@ -49,7 +42,7 @@ def read(raw: bytes, max_pixels: int) -> tuple[dict[str, NDArray[Any]], dict[str
     check_installed()
     import OpenEXR
 
-    with decoded_as("OpenEXR"), _one_at_a_time, _quiet_openexr():
+    with decoded_as("OpenEXR"):
         with OpenEXR.File(io.BytesIO(raw), separate_channels=True, header_only=True) as file:
             shape = _shape(file, len(raw), max_pixels)
         with OpenEXR.File(io.BytesIO(raw), separate_channels=True) as file:
@@ -83,42 +76,3 @@ def _shape(file: Any, file_bytes: int, max_pixels: int) -> tuple[int, int]:
     if least_bytes > _MOST_PACKED * file_bytes:
         raise cut_short("does not hold as many OpenEXR pixels as its header says")
     return height, width
-
-
-@contextmanager
-def _quiet_openexr() -> Iterator[None]:
-    """Keep what OpenEXR prints of a damaged file from stdout and stderr.
-
-    OpenEXR prints to the descriptor of stderr, which belongs to the whole process. Output of other
-    threads is held back meanwhile, and printed afterwards.
-    """
-    with tempfile.TemporaryFile() as held:
-        printed = io.StringIO()
-        with suppress(OSError, ValueError, AttributeError):  # there may be no stderr
-            sys.stderr.flush()
-        try:
-            saved = os.dup(2)
-        except OSError:
-            saved = -1
-        else:
-            os.dup2(held.fileno(), 2)
-        try:
-            with redirect_stdout(printed):
-                yield
-        finally:
-            if saved >= 0:
-                os.dup2(saved, 2)
-                os.close(saved)
-            held.seek(0)
-            _print_again(printed.getvalue(), held.read())
-
-
-def _print_again(stdout: str, stderr: bytes) -> None:
-    """Print all lines but the ones of OpenEXR."""
-    lines = [line for line in stdout.splitlines(True) if not line.startswith("Warning: Exception")]
-    if lines and sys.stdout is not None:
-        sys.stdout.write("".join(lines))
-    others = [line for line in stderr.splitlines(True) if b"(EXR_ERR_" not in line]
-    if others:
-        with suppress(OSError):
-            os.write(2, b"".join(others))

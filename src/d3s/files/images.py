@@ -6,7 +6,6 @@ with `linear`.
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,15 +42,11 @@ def read_image(
 ) -> Image:
     """Read a grey image, (rows, columns), linear in intensity with full scale 1.
 
-    Reads PNG, TIFF, PGM, PPM, JPEG, BMP, WebP, PFM and NPY. Unsigned integers of 8 or 16 bit are
-    divided by their full scale, which is the maxval of a PGM header (4095 for 12 bit) and 255 or
-    65535 otherwise. Floats are taken as they are. Colour becomes grey by the weights of Rec. 709.
-    Transparency is ignored. The image is turned upright where the file has an EXIF orientation.
-
-    A file that is cut is refused, and so is a damaged one where its format shows the damage. PNG
-    has checksums. JPEG, BMP and WebP have none: a file whose length and headers are right is
-    decoded, even if bytes inside were changed, and a JPEG that was cut and closed again with an
-    end marker, or whose declared size was changed, is decoded with grey for the missing pixels.
+    Unsigned integers of 8 or 16 bit are divided by their full scale, which is the maxval of a PGM
+    header (4095 for 12 bit) and 255 or 65535 otherwise. Floats are taken as they are. Colour
+    becomes grey by the weights of Rec. 709. Transparency is ignored. The image is turned upright
+    where the file has an EXIF orientation. A file that is cut is refused, and a damaged one where
+    its format shows the damage, as docs/files.md has it.
 
     Parameters
     ----------
@@ -65,11 +60,6 @@ def read_image(
         None: as `load_pair` has it, grey integers are and colour images are photographs.
     allow_nan
         Whether floats may be NaN or infinite, as the holes of a depth map are.
-
-    Raises
-    ------
-    InputError
-        Naming the file, what is wrong and the likely remedy.
     """
     with named(path):
         samples = read_samples(path, max_pixels)
@@ -77,54 +67,25 @@ def read_image(
 
 
 def write_image(path: str | os.PathLike[str], image: ArrayLike, *, overwrite: bool = False) -> None:
-    """Write a grey image in the format of the suffix; the same image gives the same bytes.
+    """Write a grey image of floats with full scale 1; the same image gives the same bytes.
 
     `.png` is 16-bit grey, clipped to 0 to 1 and rounded. `.tif`, `.tiff`, `.pfm` and `.npy` hold
     32-bit floats exactly, NaN too.
-
-    Parameters
-    ----------
-    path
-        The file to write, whole or not at all.
-    image
-        Floats, (rows, columns), with full scale 1.
-    overwrite
-        Whether a file that holds something else may be replaced.
-
-    Raises
-    ------
-    InputError
-        When the image or the suffix cannot be written.
-    OutputError
-        When the file cannot be written, or would replace another.
     """
+    suffix = Path(os.fsdecode(path)).suffix.lower()
     with named(path):
-        encode = _encoder(Path(os.fsdecode(path)).suffix.lower())
-        encoded = encode(_writable(image))
+        codec = next((CODECS[one.name] for one in formats.FORMATS if suffix in one.suffixes), None)
+        if codec is None or codec.encode_image is None:
+            raise InputError(
+                f"images are written as {', '.join(IMAGE_OUT_SUFFIXES)}. "
+                "Give the name one of these suffixes."
+            )
+        encoded = codec.encode_image(_writable(image))
     atomic.write_bytes(path, encoded, overwrite=overwrite)
 
 
-def _encoder(suffix: str) -> Callable[[Image], bytes]:
-    for one in formats.FORMATS:
-        encode = CODECS[one.name].encode_image
-        if suffix in one.suffixes and encode is not None:
-            return encode
-    raise InputError(
-        f"images are written as {', '.join(IMAGE_OUT_SUFFIXES)}. "
-        "Give the name one of these suffixes."
-    )
-
-
 def list_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """List the images in a folder, known by their suffixes and sorted by name.
-
-    Images in folders below it and hidden ones, whose names begin with a dot, are left out.
-
-    Raises
-    ------
-    InputError
-        When there is no such folder, or no image in it.
-    """
+    """List the images in a folder that are not hidden, known by their suffixes, sorted by name."""
     with named(folder):
         try:
             paths = sorted(Path(os.fsdecode(folder)).iterdir(), key=lambda path: path.name)
@@ -157,18 +118,7 @@ def _is_colour(samples: Samples) -> bool:
 
 
 def as_grey(samples: Samples, *, linear: bool | None, allow_nan: bool) -> Image:
-    """Grey image, (rows, columns), of samples.
-
-    Parameters
-    ----------
-    samples
-        Grey, RGB or RGBA; transparency is ignored.
-    linear
-        Whether integers are proportional to intensity; if not, the sRGB curve is undone. None:
-        those of a grey image are.
-    allow_nan
-        Whether floats may be NaN or infinite.
-    """
+    """Grey image, (rows, columns), of samples, by the rules of `read_image`."""
     linear = not _is_colour(samples) if linear is None else linear
     values = samples.values if samples.values.ndim == 3 else samples.values[:, :, np.newaxis]
     if samples.full_scale is not None and linear and values.shape[2] < 3:

@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.raw import Samples, check_size, cut_short, decoded_as, orientation_in
+from d3s.files.raw import ORIENTATION, WORDS, Samples, check_size, cut_short, decoded_as
 
 # The fastest: the noise of a camera does not compress, and the other levels save less than 1 % of
 # a noisy 16-bit image for up to a third more time.
 COMPRESSION_LEVEL = 1
-# Pixels of 8 bits that deflate packs into a byte at most, and a JPEG, whose blocks of 8 x 8 pixels
-# take a bit at least: a file that declares more does not hold them.
+# Bytes that deflate packs into one at most, and pixels of a JPEG, whose blocks of 8 x 8 take a bit
+# at least: a file that declares more does not hold them.
 _MOST_PNG, _MOST_JPEG = 1032, 512
-_REMEDY = "Save it as an ordinary one, or as PNG."
 
 
 def read_png(raw: bytes, max_pixels: int) -> Samples:
@@ -43,9 +42,8 @@ def read_png(raw: bytes, max_pixels: int) -> Samples:
             values = values[:, :, 0] if kind.startswith("LA") else values
         else:
             values = _as_samples(picture)
-        exif = picture.info.get("exif", b"")
-    scale = int(np.iinfo(values.dtype).max)
-    return Samples(values=values, full_scale=scale, orientation=orientation_in(exif))
+        scale = int(np.iinfo(values.dtype).max)
+        return Samples(values=values, full_scale=scale, orientation=_orientation(picture))
 
 
 def encode_png(image: NDArray[np.uint16], texts: dict[str, str] | None = None) -> bytes:
@@ -81,12 +79,13 @@ def read_jpeg(raw: bytes, max_pixels: int) -> Samples:
     with decoded_as("JPEG"), JpegImageFile(io.BytesIO(raw)) as picture:
         check_size(*picture.size, max_pixels)
         if picture.mode not in ("L", "RGB"):
-            raise InputError(f"is a JPEG of kind {picture.mode}, which is not read. {_REMEDY}")
+            raise InputError(
+                f"is a JPEG of kind {picture.mode}, which is not read. Save it as an ordinary one, "
+                "or as PNG."
+            )
         if picture.width * picture.height > _MOST_JPEG * len(raw):
             raise cut_short("holds fewer JPEG pixels than its header says")
-        values = _as_samples(picture)
-        exif = picture.info.get("exif", b"")
-    return Samples(values=values, full_scale=255, orientation=orientation_in(exif), is_lossy=True)
+        return _of_8_bits(picture, is_lossy=True)
 
 
 def read_bmp(raw: bytes, max_pixels: int) -> Samples:
@@ -101,7 +100,7 @@ def read_bmp(raw: bytes, max_pixels: int) -> Samples:
         row_bytes = pixels.args[1]
         if pixels.offset + row_bytes * picture.height > len(raw):
             raise cut_short("holds fewer BMP pixels than its header says")
-        return Samples(values=_as_samples(picture), full_scale=255)
+        return _of_8_bits(picture)
 
 
 def read_webp(raw: bytes, max_pixels: int) -> Samples:
@@ -113,14 +112,11 @@ def read_webp(raw: bytes, max_pixels: int) -> Samples:
     with decoded_as("WebP"), WebPImageFile(io.BytesIO(raw)) as picture:
         if picture.n_frames != 1:
             raise InputError("holds several images, and one is read. Save each as a file.")
-        values = _as_samples(picture)
-        exif = picture.info.get("exif", b"")
-    if values.shape[:2] != (height, width):
+        # An extended file does not say in its header whether it is lossy.
+        found = _of_8_bits(picture, is_lossy=raw[12:16] == b"VP8 ")
+    if found.values.shape[:2] != (height, width):
         raise cut_short("cannot be decoded")
-    is_lossy = raw[12:16] == b"VP8 "  # an extended file does not say it in its header
-    return Samples(
-        values=values, full_scale=255, orientation=orientation_in(exif), is_lossy=is_lossy
-    )
+    return found
 
 
 def _webp_size(raw: bytes) -> tuple[int, int]:
@@ -150,6 +146,18 @@ def _opencv(raw: bytes) -> NDArray[Any]:
         raise cut_short("cannot be decoded")
     found: NDArray[Any] = values[:, :, 2::-1]  # OpenCV has blue first
     return found
+
+
+def _of_8_bits(picture: Any, is_lossy: bool = False) -> Samples:
+    values = _as_samples(picture)
+    turn = _orientation(picture)
+    return Samples(values=values, full_scale=255, orientation=turn, is_lossy=is_lossy)
+
+
+def _orientation(picture: Any) -> int:
+    """EXIF orientation of a picture that is loaded; 1 (upright) if it states none that can be."""
+    found = picture.getexif().get(ORIENTATION)
+    return int(found) if found in WORDS else 1
 
 
 def _as_samples(picture: Any) -> NDArray[Any]:

@@ -1,13 +1,10 @@
 """The bytes of a file, read with suspicion, and what every format shares.
 
-Errors of the formats do not name the file: the caller adds the name, with `named`. Orientations are
-the values 1 to 8 of tag 274 (TIFF 6.0 and EXIF 2.32). Pillow's own reader warns of damaged EXIF
-blocks through `warnings`, which is global; the one here is silent.
+Errors of the formats do not name the file: the caller adds the name, with `named`.
 """
 
 import os
 import stat
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,8 +15,8 @@ from numpy.typing import NDArray
 
 from d3s.errors import InputError
 
-ORIENTATION_TAG = 274
-UPRIGHT = 1
+ORIENTATION = 274
+"""Tag of the EXIF orientation, 1 to 8 (TIFF 6.0 and EXIF 2.32); 1 is upright."""
 
 WORDS = {
     2: "mirrored left to right",
@@ -30,26 +27,19 @@ WORDS = {
     7: "mirrored and turned by 90 degrees",
     8: "turned by 90 degrees counterclockwise",
 }
-"""What `upright` does, by orientation."""
-
-_SHORT = 3  # the TIFF type of the tag
+"""What `upright` does, by the orientation."""
 
 DAMAGED = "The file is damaged or was not copied whole: get it again from where it was made."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """Samples of an image file: (rows, columns) or (rows, columns, channels of grey, RGB or RGBA).
-
-    `full_scale` is the integer that means 1; None for floats, which are taken as they are.
-    `orientation` is the EXIF orientation of the file, 1 to 8; 1 is upright. `is_lossy` says that
-    it was compressed with loss, in blocks.
-    """
+    """Samples of an image file: (rows, columns), or those of grey, RGB or RGBA behind them."""
 
     values: NDArray[Any]
-    full_scale: int | None
-    orientation: int = 1
-    is_lossy: bool = False
+    full_scale: int | None  # integer that means 1; None for floats, which are taken as they are
+    orientation: int = 1  # EXIF orientation of the file, 1 to 8
+    is_lossy: bool = False  # whether it was compressed with loss, in blocks
 
 
 def cut_short(what: str) -> InputError:
@@ -117,21 +107,15 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise InputError("is a folder. Name a file in it.") from error
     except ValueError as error:  # a zero byte in the path
         raise InputError(f"cannot be read: {error}. Check the name.") from error
-    try:
-        _check_ordinary(os.fstat(descriptor))
-    except InputError:
-        os.close(descriptor)
-        raise
-    return os.fdopen(descriptor, "rb")
-
-
-def _check_ordinary(status: os.stat_result) -> None:
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_size:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
     if stat.S_ISDIR(status.st_mode):
         raise InputError("is a folder. Name a file in it.")
     if not stat.S_ISREG(status.st_mode):
         raise InputError("is no ordinary file (a pipe or a device?). Name a file.")
-    if status.st_size == 0:
-        raise cut_short("is empty")
+    raise cut_short("is empty")
 
 
 def read_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
@@ -153,26 +137,6 @@ def read_rest(file: BinaryIO, max_bytes: int) -> bytes:
     if len(raw) != size:  # another process is writing to it
         raise cut_short(f"ended after {len(raw)} of {size} bytes")
     return raw
-
-
-def orientation_in(exif: bytes) -> int:
-    """Orientation that an EXIF block states; 1 (upright) if it states none that can be."""
-    block = exif.removeprefix(b"Exif\0\0")
-    order = {b"II": "<", b"MM": ">"}.get(block[:2])
-    if order is None:
-        return UPRIGHT
-    try:
-        start = struct.unpack_from(f"{order}I", block, 4)[0]
-        count = struct.unpack_from(f"{order}H", block, start)[0]
-        for entry in range(count):
-            tag, kind, number, value = struct.unpack_from(
-                f"{order}HHIH", block, start + 2 + 12 * entry
-            )
-            if (tag, kind, number) == (ORIENTATION_TAG, _SHORT, 1):
-                return int(value) if value in WORDS else UPRIGHT
-    except struct.error:  # the block ends early: a note, not the image
-        pass
-    return UPRIGHT
 
 
 def upright(samples: Samples) -> Samples:

@@ -1,10 +1,9 @@
 """ROS messages of depth as plain dictionaries, by REP 103, 117 and 118; and recordings of them.
 
 Depth is `sensor_msgs/Image` along the optical axis: 32FC1 in metres with NaN where there is none,
-or 16UC1 in millimetres with 0 where there is none. Axes are those of an optical frame: x right,
-y down, z forward, which are the axes of D3S as well. The dictionaries have the fields of the
-messages, so that `rosidl_runtime_py.set_message_fields` takes them. MCAP
-recordings are read by Foxglove, rosbags and `ros2 bag`.
+or 16UC1 in millimetres with 0 where there is none. Axes are those of an optical frame, as D3S has
+them. The dictionaries have the fields of the messages, so that
+`rosidl_runtime_py.set_message_fields` takes them; Foxglove, rosbags and `ros2 bag` read recordings.
 """
 
 import importlib.util
@@ -124,20 +123,10 @@ def pinhole_info(
     *,
     baseline_m: float = 0.0,
 ) -> Message:
-    """`sensor_msgs/CameraInfo` of a view without distortion.
+    """`sensor_msgs/CameraInfo` of a view of (rows, columns) without distortion.
 
-    Parameters
-    ----------
-    shape
-        Rows and columns.
-    focal_length_px
-        Focal length in pixels.
-    centre_px
-        Principal point (x, y); None for the middle of the view.
-    head
-        Header of the message.
-    baseline_m
-        Distance from the left camera, which the right one of a pair has.
+    `centre_px` is the principal point (x, y), None for the middle of the view; `baseline_m` the
+    distance from the left camera, which the right one of a pair has.
     """
     x, y = centre_px or middle_px(shape)
     matrix = np.array([[focal_length_px, 0, x], [0, focal_length_px, y], [0, 0, 1]])
@@ -165,17 +154,7 @@ def _whole(rows: int, cols: int) -> Message:
 def disparity_image(
     depth_m: Image, focal_length_px: float, baseline_m: float, head: Message
 ) -> Message:
-    """`stereo_msgs/DisparityImage` of depth: f T / Z, and -1 where there is none.
-
-    Parameters
-    ----------
-    depth_m
-        Depth of the left view; NaN where there is none.
-    focal_length_px, baseline_m
-        Camera of the views.
-    head
-        Header of the message.
-    """
+    """`stereo_msgs/DisparityImage` of depth: f T / Z, and less than all where there is none."""
     disparity_px = np.float32(focal_length_px * baseline_m) / depth_m
     known = disparity_px[np.isfinite(disparity_px)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
@@ -298,19 +277,9 @@ def write_recording(
     The topics are `/depth/image` (32FC1, metres, NaN for no depth), `/depth/sigma` (32FC1, metres),
     `/depth/image_raw` (16UC1, millimetres, 0 for no depth; left out of frames whose depths do not
     fit), `/depth/disparity` (`stereo_msgs/DisparityImage`, if the baseline is known),
-    `/depth/camera_info`, and `/depth/points` (organised); all with the same stamp.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    frames
-        Images with their times in seconds since 1970; each is asked for when the one before is
-        written.
-    frame_id
-        Frame of the left camera, an optical one: x right, y down, z forward.
-    overwrite
-        Whether a file may be replaced.
+    `/depth/camera_info`, and `/depth/points` (organised); all with the same stamp. Images have
+    times in seconds since 1970; each is asked for when the one before is written. `frame_id` is the
+    frame of the left camera, an optical one.
     """
     check_installed()
     with atomic.replacing(path, overwrite=overwrite) as file:

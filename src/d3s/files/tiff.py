@@ -1,31 +1,28 @@
 """TIFF: tifffile reads the directory, which is checked, and pixels not packed or by deflate.
 
-Of LZW and PackBits, which tifffile does not read alone, OpenCV or Pillow decode the pixels.
+Of LZW and PackBits, which tifffile does not read alone, Pillow or OpenCV decode the pixels.
 """
 
 import io
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d3s.errors import InputError
-from d3s.files.raw import UPRIGHT, WORDS, Samples, check_size, cut_short, decoded_as
+from d3s.files.raw import ORIENTATION, WORDS, Samples, check_size, cut_short, decoded_as
 
-_ORIENTATION = 274
 _KINDS = ("uint8", "uint16", "float32")
 _PHOTOMETRICS = {0: "white is zero", 3: "a palette", 5: "CMYK", 6: "YCbCr", 8: "L*a*b*"}
 _PLAIN, _LZW, _PACKBITS, _DEFLATES = 1, 5, 32773, (8, 32946)
 _MOST_PACKED = 2000  # bytes that deflate, LZW and PackBits pack into one
 _REMEDY = "Save it as grey or RGB with 8 or 16 bit, or as 32-bit float."
 
-_is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
-_log_level = threading.Lock()
+# What tifffile logs goes where the program says, if it says so: a refusal has our words.
+logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 
 def read(raw: bytes, max_pixels: int) -> Samples:
@@ -34,8 +31,8 @@ def read(raw: bytes, max_pixels: int) -> Samples:
         check_size(page.imagewidth, page.imagelength, max_pixels)
         _check_kind(page)
         _check_blocks(raw, page, max_pixels)
-        tag = page.tags.get(_ORIENTATION)
-        orientation = tag.value if tag is not None and tag.value in WORDS else UPRIGHT
+        tag = page.tags.get(ORIENTATION)
+        orientation = tag.value if tag is not None and tag.value in WORDS else 1
         if page.compression in (_LZW, _PACKBITS):
             values = _by_others(raw, page, orientation)
         else:
@@ -81,7 +78,7 @@ def _page(raw: bytes) -> Iterator[Any]:
     """The first directory of a file, which must be the only one."""
     import tifffile
 
-    with decoded_as("TIFF"), _quiet_tifffile(), tifffile.TiffFile(io.BytesIO(raw)) as file:
+    with decoded_as("TIFF"), tifffile.TiffFile(io.BytesIO(raw)) as file:
         if len(file.pages) != 1:
             raise InputError("holds several images, and one is read. Save each in its own file.")
         page = file.pages.first
@@ -128,52 +125,18 @@ def _check_blocks(raw: bytes, page: Any, max_pixels: int) -> None:
 
 
 def _by_others(raw: bytes, page: Any, orientation: int) -> NDArray[Any] | None:
-    """Samples by OpenCV, which prints nothing; or by Pillow, which has what OpenCV changes."""
-    import cv2
+    """Samples as they lie in the file: by OpenCV deep colours, which Pillow does not read."""
     from PIL import ImageOps
     from PIL.TiffImagePlugin import TiffImageFile
 
-    channels, is_byte = page.samplesperpixel, page.dtype.itemsize == 1
-    is_deep_colour = channels > 1 and not is_byte  # which Pillow does not read
-    # OpenCV darkens 8-bit colours by their alpha, reads no small tiles, and may turn a picture.
-    is_plain = orientation == UPRIGHT and not (is_byte and (channels == 4 or page.is_tiled))
-    if is_deep_colour or is_plain:
-        with _quiet_opencv():
-            values = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_UNCHANGED)
-        if values is None or values.ndim == 2:
-            return values
-        return values[:, :, (2, 1, 0, 3)[: values.shape[2]]]  # OpenCV has blue first
+    if page.samplesperpixel > 1 and page.dtype.itemsize > 1:
+        import cv2
+
+        values = cv2.imdecode(np.frombuffer(raw, np.uint8), cv2.IMREAD_UNCHANGED)
+        return None if values is None else values[:, :, (2, 1, 0, 3)[: page.samplesperpixel]]
     with TiffImageFile(io.BytesIO(raw)) as picture:
         picture.load()  # which turns it upright
-        if orientation != UPRIGHT:
-            picture.getexif()[_ORIENTATION] = {6: 8, 8: 6}.get(orientation, orientation)
+        if orientation != 1:
+            picture.getexif()[ORIENTATION] = {6: 8, 8: 6}.get(orientation, orientation)
             return np.asarray(ImageOps.exif_transpose(picture))
         return np.asarray(picture)
-
-
-@contextmanager
-def _quiet_tifffile() -> Iterator[None]:
-    """Drop what tifffile logs in this thread: a refusal says it in our words."""
-    logging.getLogger("tifffile").addFilter(_is_loud)
-    token = _is_quiet.set(True)
-    try:
-        yield
-    finally:
-        _is_quiet.reset(token)
-
-
-def _is_loud(_: logging.LogRecord) -> bool:
-    return not _is_quiet.get()
-
-
-@contextmanager
-def _quiet_opencv() -> Iterator[None]:
-    """Keep OpenCV from printing what libtiff finds wrong. Its level is one for all threads."""
-    from cv2.utils import logging as opencv
-
-    with _log_level:
-        before = opencv.setLogLevel(opencv.LOG_LEVEL_SILENT)
-        try:
-            yield
-        finally:
-            opencv.setLogLevel(before)

@@ -21,11 +21,6 @@ class Frame:
 
     Floats are float32, (rows, columns), linear in intensity with full scale 1. Counts are the
     integers of the sensor, (rows, columns), linear too, with their full scale beside them.
-
-    Raises
-    ------
-    InputError
-        When it has none of views, raw and counts, or more than one; or counts without a full scale.
     """
 
     number: int  # position in the source, from 0; a frame that was lost leaves a gap
@@ -71,14 +66,7 @@ class Frame:
         return rows, cols
 
     def pair(self, rig: Rig) -> tuple[Image, Image]:
-        """Left and right view; of a raw frame, as the rig splits it.
-
-        Raises
-        ------
-        InputError
-            When the rig is not calibrated, or for frames of another size; when counts are above
-            their full scale, or the frame is not whole.
-        """
+        """Left and right view; of a raw frame, which must be whole, as the rig splits it."""
         if not self.whole:
             raise InputError(
                 f"frame {self.number} is not whole: part of its image did not arrive. Use another; "
@@ -91,13 +79,7 @@ class Frame:
         return rig.split(self.counts, full_scale=self.full_scale)
 
     def light(self) -> Image:
-        """Raw frame as float32 with full scale 1.
-
-        Raises
-        ------
-        InputError
-            When the frame has views, which are no raw frame.
-        """
+        """Raw frame as float32 with full scale 1."""
         if self.raw is not None:
             return self.raw
         if self.counts is None:
@@ -105,13 +87,7 @@ class Frame:
         return np.divide(self.counts, np.float32(self.full_scale), dtype=np.float32)
 
     def levels(self) -> NDArray[np.uint16]:
-        """Raw frame with the full scale of 16 bits, as files have it and `d3s.load_pair` reads it.
-
-        Raises
-        ------
-        InputError
-            When the frame has views, which are no raw frame.
-        """
+        """Raw frame with the full scale of 16 bits, as files have it."""
         if self.counts is not None and self.full_scale == np.iinfo(np.uint16).max:
             return self.counts.astype(np.uint16, copy=False)
         scaled = np.clip(self.light(), 0, 1) * np.float32(np.iinfo(np.uint16).max)

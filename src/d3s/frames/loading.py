@@ -30,19 +30,13 @@ _FLAGS = "(--side-by-side and --rig on the command line.)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoadedPair:
-    """Two views, float32 with full scale 1, (rows, columns); `left, right = pair` works too.
-
-    `remarks` says in words what was done to the images that a person might not expect: colour that
-    became grey, and an image that was turned by its EXIF orientation. `warnings` says what is
-    likely wrong: the frame of a colour sensor that was not said to be one. `colour` is the left
-    view as screens show it, (rows, columns, 3), if it was asked for and there is any.
-    """
+    """Two views, float32 with full scale 1, (rows, columns); `left, right = pair` works too."""
 
     left: Image
     right: Image
-    remarks: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    colour: NDArray[np.uint8] | None = None
+    remarks: tuple[str, ...] = ()  # what was done that a person might not expect: grey, turned
+    warnings: tuple[str, ...] = ()  # what is likely wrong: a colour sensor that was not said
+    colour: NDArray[np.uint8] | None = None  # of the left view for screens, (rows, columns, 3)
 
     def __iter__(self) -> Iterator[Image]:
         """The left view, then the right one."""
@@ -142,24 +136,9 @@ def load_pair(
 
 
 class FileSource(Source):
-    """Frames of files, as `find_frames` pairs them: a `Source`.
+    """Frames of files, as `find_frames` pairs them: a `Source`; the options are of `load_pair`.
 
-    Parameters
-    ----------
-    frames
-        The files of each frame.
-    rig
-        The camera that splits raw frames into pairs. Without one, a frame of one file stays raw.
-    side_by_side
-        Whether each file has both views beside each other.
-    linear
-        Whether integers are proportional to intensity; None decides as `load_pair` does.
-    max_pixels
-        Refuse a file with more pixels.
-    bayer
-        Order of the colours, as for `load_pair`.
-    keep_colour
-        Whether frames have the colours of the left view.
+    The rig splits raw frames into pairs. Without one, a frame of one file stays raw.
     """
 
     def __init__(
@@ -173,15 +152,9 @@ class FileSource(Source):
         bayer: str | None = None,
         keep_colour: bool = False,
     ) -> None:
-        self._frames = tuple(frames)
-        self._rig = rig
-        self._side_by_side = side_by_side
-        self._options: dict[str, Any] = {
-            "linear": linear,
-            "bayer": bayer,
-            "keep_colour": keep_colour,
-            "max_pixels": max_pixels,
-        }
+        self._frames, self._rig, self._side_by_side = tuple(frames), rig, side_by_side
+        self._options: dict[str, Any] = {"linear": linear, "bayer": bayer, "max_pixels": max_pixels}
+        self._keep_colour = keep_colour
 
     @property
     def frame_count(self) -> int:
@@ -200,24 +173,20 @@ class FileSource(Source):
 
     def _frame(self, number: int, files: FrameFiles) -> Frame:
         if files.right is None and not self._side_by_side and self._rig is None:
-            options = self._options | {"keep_colour": False}
-            found = _read(files.left, **options | {"bayer": check_said(options["bayer"], None)})
+            options = {**self._options, "bayer": check_said(self._options["bayer"], None)}
+            found = _read(files.left, keep_colour=False, **options)
             return Frame(number=number, name=files.name, raw=found.image, **_told(found))
         pair = load_pair(
             files.left,
             files.right,
             rig=self._rig,
             side_by_side=self._side_by_side,
+            keep_colour=self._keep_colour,
             **self._options,
         )
-        return Frame(
-            number=number,
-            name=files.name,
-            views=(pair.left, pair.right),
-            remarks=pair.remarks,
-            warnings=pair.warnings,
-            colour=pair.colour,
-        )
+        told: dict[str, Any] = {"remarks": pair.remarks, "warnings": pair.warnings}
+        views = pair.left, pair.right
+        return Frame(number=number, name=files.name, views=views, colour=pair.colour, **told)
 
 
 class _Read(NamedTuple):

@@ -65,19 +65,9 @@ def find_frames(
     Names with the word left or right are paired by the rest of the name: `a_left.png` with
     `a_right.png`, `left/7.png` with `right/7.png`. Files of one name in two folders are paired too.
     Other files are pairs if the first half of the list are left views and the second half right
-    ones, of the same names. Two files are always a pair.
-
-    Parameters
-    ----------
-    inputs
-        Files, or a folder, or two.
-    one_file_each
-        Whether every file is a frame of its own: raw, or both views side by side.
-
-    Raises
-    ------
-    InputError
-        When the names do not say what belongs together.
+    ones, of the same names. Two files are always a pair. With `one_file_each` every file is a frame
+    of its own: raw, or both views side by side. An `InputError`: the names do not say what belongs
+    together.
     """
     paths = [Path(os.fsdecode(one)) for one in inputs]
     if not paths:
@@ -174,27 +164,18 @@ def _check_order(paths: list[Path]) -> None:
 
 def _paired(sided: Iterable[_Sided], ignored: list[Path]) -> FoundFiles:
     """Pair views of one key; a view without a partner, or with several, is refused."""
-    first: dict[str, dict[str, Path]] = {"left": {}, "right": {}}
-    further: dict[str, list[Path]] = {}  # of a key and side that has one already
-    keys: dict[str, None] = {}
+    views: dict[str, tuple[list[Path], list[Path]]] = {}
     for one in sided:
-        keys[one.key] = None
-        if first[one.side].setdefault(one.key, one.path) is not one.path:
-            further.setdefault(one.key, []).append(one.path)
+        views.setdefault(one.key, ([], []))[one.side == "right"].append(one.path)
     frames, refused = [], []
-    for key in keys:
-        left, right = first["left"].get(key), first["right"].get(key)
-        if left is not None and right is not None and key not in further:
-            frames.append(FrameFiles(key, left, right))
+    for key, (left, right) in views.items():
+        if len(left) == len(right) == 1:
+            frames.append(FrameFiles(key, left[0], right[0]))
             continue
-        missing = "right" if left is not None else "left"
-        reason = (
-            "several files have this name. Leave one left and one right view."
-            if key in further
-            else f"there is no {missing} view of this name."
-        )
-        several = [path for path in (left, right) if path is not None] + further.get(key, [])
-        refused += [Refused(path_text(path), reason) for path in several]
+        reason = f"there is no {'right' if left else 'left'} view of this name."
+        if len(left) > 1 or len(right) > 1:
+            reason = "several files have this name. Leave one left and one right view."
+        refused += [Refused(path_text(path), reason) for path in (*left, *right)]
     return FoundFiles(tuple(frames), tuple(refused), tuple(ignored))
 
 

@@ -50,21 +50,9 @@ Opener = Callable[[str, Rig | None, SourceOptions], Source]
 def open_source(text: str, rig: Rig | None = None, options: SourceOptions | None = None) -> Source:
     """Source that a word of the command line names.
 
-    Parameters
-    ----------
-    text
-        Path of a file or folder of images, of a video, or of a recording; `uvc:0`, `basler`,
-        `basler:SERIAL`, `genicam`, `genicam:SERIAL`; `twin`, `twin:ROWSxCOLS`, `twin:raw`,
-        `twin:raw:ROWSxCOLS`.
-    rig
-        The camera: its calibration splits raw frames, and says their size.
-    options
-        Options of the source.
-
-    Raises
-    ------
-    D3SError
-        When there is no such file or camera, or the word is not known.
+    `text` is the path of a file or folder of images, of a video, or of a recording; `uvc:0`,
+    `basler`, `basler:SERIAL`, `genicam`, `genicam:SERIAL`; `twin`, `twin:ROWSxCOLS`, `twin:raw`,
+    `twin:raw:ROWSxCOLS`. The calibration of the rig splits raw frames, and says their size.
     """
     options = options or SourceOptions()
     kind, _, rest = text.partition(":")

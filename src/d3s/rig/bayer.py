@@ -59,23 +59,13 @@ _ALL = np.array([-1.0, 4.0, 10.0, 4.0, -1.0]) / 16
 # variance: from there on false detail of colours would be more than that of grey. Chosen as SHARE
 # was.
 _ALL_SHARE, _COLOURFUL = 0.7, 0.4
-_PATCH_PX, _BANDS = (
-    8,
-    4,
-)  # colours are compared in patches of this size, in every fourth band of rows
+_PATCH_PX, _BANDS = 8, 4  # colours are compared in such patches, in every fourth band of rows
 _FEWEST_PATCHES = 50
 _OUTLIER = 3.0  # times the median change: outlines of the lit fields are no texture
 
 _FEWEST_CLIPPED = 9  # pixels at the largest value: fewer are no plateau
 # Grey that is lit: above this share of the brightest.
 _LIT = 0.25
-
-
-class ChannelNoise(NamedTuple):
-    """Share of the noise variance of green pixels, and of red and blue ones, in the luminance."""
-
-    green: float
-    red_blue: float
 
 
 def check_order(order: Any) -> Bayer:
@@ -112,10 +102,7 @@ def site_channels(order: str) -> NDArray[np.int64]:
 
 
 def on_sites(values: Any, order: str, shape: tuple[int, int]) -> Image:
-    """Image with one value of three at each pixel.
-
-    `values` are those of red, green and blue pixels; the shape is in rows and columns.
-    """
+    """Image of (rows, columns) with the value of three at each red, green and blue pixel."""
     block = np.asarray(values, dtype=np.float32)[site_channels(order)]
     rows, cols = shape
     return np.tile(block, (-(-rows // 2), -(-cols // 2)))[:rows, :cols]
@@ -156,10 +143,8 @@ def luminance(
     """Luminance at full size of a raw frame of a colour sensor; linear, with the unit of the frame.
 
     Pixels that were clipped get one value above all others, so that they are still known by it.
-    NaN spreads to the pixels around it.
-
-    `gains` are factors on red, green and blue that make grey even. If None, their means over the
-    lit part of this frame are made equal.
+    NaN spreads to the pixels around it. `gains` are factors on red, green and blue that make grey
+    even; if None, their means over the lit part of this frame are made equal.
     """
     import cv2
 
@@ -191,9 +176,7 @@ def luminance(
 def unexplained_colour(even: Image, order: str) -> float:
     """Part of the texture of red and blue that is not that of green: 0 if grey, 1 if unrelated.
 
-    Noise counts as unrelated: it is 1 for frames without texture.
-
-    `even` is a raw frame with its gains.
+    Noise counts as unrelated: it is 1 for frames without texture. `even` has its gains.
     """
     size, half = _PATCH_PX, _PATCH_PX // 2
     rows, cols = (extent // size for extent in even.shape)
@@ -277,8 +260,10 @@ def _clipped(frame: NDArray[Any], limit: float) -> Mask | None:
 
 
 @cache
-def channel_noise() -> ChannelNoise:
+def _channel_noise() -> tuple[float, float]:
     """Noise variance of the luminance that disturbs a fit, for noise of variance 1 in a channel.
+
+    Of green pixels, and of red and blue ones.
 
     The mean of its spectrum over the frequencies of a smoothed gradient, as `joint` compares the
     views by: exp(-2 f²) f_x² / f². Noise of single pixels would be 1, if all pixels were alike. It
@@ -293,10 +278,8 @@ def channel_noise() -> ChannelNoise:
     weight = np.exp(-2 * squared) * x**2 / np.maximum(squared, 1e-9)
     weight /= weight.sum()
     # Half of the pixels are green, and half are red or blue.
-    return ChannelNoise(
-        green=float(0.5 * (weight * (green - smooth) ** 2).sum()),
-        red_blue=float(0.5 * (weight * smooth**2).sum()),
-    )
+    of_green, of_others = (weight * (green - smooth) ** 2).sum(), (weight * smooth**2).sum()
+    return float(0.5 * of_green), float(0.5 * of_others)
 
 
 class LuminanceNoise(NamedTuple):
@@ -309,10 +292,10 @@ class LuminanceNoise(NamedTuple):
 def luminance_noise(gains: tuple[float, float, float]) -> LuminanceNoise:
     """Noise variance of the luminance over that of a green pixel, by the gains of the channels."""
     red, green, blue = gains
-    share = channel_noise()
+    of_green, of_others = _channel_noise()
     return LuminanceNoise(
-        read=share.green + share.red_blue * 0.5 * (red**2 + blue**2) / green**2,
-        shot=share.green + share.red_blue * 0.5 * (red + blue) / green,
+        read=of_green + of_others * 0.5 * (red**2 + blue**2) / green**2,
+        shot=of_green + of_others * 0.5 * (red + blue) / green,
     )
 
 
@@ -356,11 +339,10 @@ def looks_coloured(frame: NDArray[Any], *, most_tiles: int = _MOST_TILES) -> boo
         return False
     brightness = tiles.mean(axis=(1, 2))
     tiles -= brightness[:, np.newaxis, np.newaxis]
-    parts = _spectra(tiles)
-    # Lines along rows, along columns and along both.
-    shares = np.stack([part[:, _RING[1], 0].real / brightness for part in parts], axis=1)
-    around = np.stack([_surroundings(part) / brightness for part in parts], axis=1)
-    over = np.clip(shares / np.maximum(around, 1e-12), -_LARGEST, _LARGEST)
+    lines, around = _lines(tiles)
+    shares = lines / brightness[:, np.newaxis]
+    least = 1e-12 * brightness[:, np.newaxis]
+    over = np.clip(lines / np.maximum(around, least), -_LARGEST, _LARGEST)
     significance = over.sum(axis=0) / np.sqrt(np.maximum((over**2).sum(axis=0), len(tiles)))
     large = np.abs(np.median(shares, axis=0)) > _LEAST_SHARE
     seen = (np.abs(significance) > _seen_from(len(tiles))) & large
@@ -417,39 +399,22 @@ def _lit_tiles(frame: NDArray[Any], most: int) -> FloatArray:
     return tiles if is_good.all() else np.asarray(tiles[is_good])
 
 
-def _spectra(tiles: FloatArray) -> list[NDArray[np.complex128]]:
-    """Windowed spectra of tiles around the lines along rows, along columns and along both.
+def _lines(tiles: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lines in the spectrum along rows, along columns and along both, and the RMS around them.
 
-    Each is (tiles, rows, columns), as far as the ring. A line is its own mirror image, as real
-    numbers have it. So columns of one side, and that of the line itself, which comes first, are all
-    there is to know.
+    Both are (tiles, 3). Around is a ring beyond the main lobe of the window.
     """
-    half, last = _TILE_PX // 2, _RING[1]
+    from scipy.fft import fft2
+
+    half, (first, last) = _TILE_PX // 2, _RING
     ramp = np.hanning(_TILE_PX + 1)[:_TILE_PX]
-    turns = -2j * np.pi / _TILE_PX * np.arange(_TILE_PX)
-    waves = ramp / ramp.sum() * np.exp(turns * np.arange(_TILE_PX)[:, np.newaxis])
-    down = {row: waves[row + np.arange(-last, last + 1)] for row in (0, half)}
-    across = {col: _times(tiles, waves[col + np.arange(last + 1)].T) for col in (0, half)}
-    return [down[row] @ across[col] for row, col in ((0, half), (half, 0), (half, half))]
-
-
-def _times(tiles: FloatArray, waves: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Product of every tile with the same matrix.
-
-    Tile by tile: as one product of matrices, the threads of BLAS would wait for each other beside
-    an estimate.
-    """
-    count = waves.shape[1]
-    both = tiles @ np.hstack([waves.real, waves.imag])
-    return np.asarray(both[..., :count] + 1j * both[..., count:])
-
-
-def _surroundings(part: NDArray[np.complex128]) -> FloatArray:
-    """RMS of one part of the spectrum around a place, beyond the main lobe of the window."""
-    first, last = _RING
-    down, across = np.abs(np.arange(-last, last + 1)), np.arange(last + 1)
-    far = np.maximum(down[:, np.newaxis], across) >= first
-    counts = np.where(far, np.where(across == 0, 1, 2), 0)  # with the mirror image
-    power = part.real**2 + part.imag**2
-    # Of a line, which is real, twice the power of one part.
-    return np.asarray(np.sqrt(np.tensordot(power, counts, 2) / counts.sum()))
+    window = np.outer(ramp, ramp) / ramp.sum() ** 2
+    spectra = fft2(tiles.astype(np.float32) * window.astype(np.float32))
+    reach = np.arange(-last, last + 1)
+    far = np.maximum(np.abs(reach)[:, np.newaxis], np.abs(reach)) >= first
+    lines, around = [], []
+    for row, col in ((0, half), (half, 0), (half, half)):
+        ring = spectra[:, (row + reach)[:, np.newaxis], col + reach][:, far]
+        lines.append(spectra[:, row, col].real)
+        around.append(np.sqrt((ring.real**2 + ring.imag**2).mean(axis=1)))
+    return np.stack(lines, axis=1), np.stack(around, axis=1)

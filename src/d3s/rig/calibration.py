@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from d3s.record import Converted, FrozenTable, OneLine, Sha256
 from d3s.rig.bayer import Bayer
 from d3s.rig.lens_maps import Correction, LensMaps
-from d3s.rig.optics import RigPart
+from d3s.rig.optics import RigPart, by_default
 from d3s.types import FloatArray
 
 LEAST_SIGMA_PX = 0.002
@@ -52,6 +52,12 @@ def _zoned_time(text: str) -> str:
     return text
 
 
+Time = Annotated[str, Field(max_length=64), AfterValidator(_zoned_time)]
+Numbers = Annotated[
+    dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]], AfterValidator(FrozenTable)
+]
+
+
 def _nonzero(virtual_baseline_m: float) -> float:
     if virtual_baseline_m == 0:
         raise ValueError("must not be 0: without a shift there is nothing to compare.")
@@ -71,18 +77,15 @@ class Provenance(RigPart):
     """Origin of a calibration: enough to judge it again and to repeat it."""
 
     # Few enough that a file with the longest names stays below the size limit of a rig file.
-    residuals: Annotated[
-        dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
-        Field(max_length=100),
-        AfterValidator(FrozenTable),
-    ] = Field(
-        description="the residuals of the calibration, each with a name that ends with its unit"
+    residuals: Numbers = Field(
+        max_length=100,
+        description="the residuals of the calibration, each with a name that ends with its unit",
     )
     input_sha256: Annotated[
         dict[OneLine, Sha256], Field(max_length=500), AfterValidator(FrozenTable)
     ] = Field(description="the SHA-256 of each input file, by its name")
-    created: Annotated[str, AfterValidator(_zoned_time)] = Field(
-        max_length=64, description="when the calibration was made, as ISO 8601 with the time zone"
+    created: Time = Field(
+        description="when the calibration was made, as ISO 8601 with the time zone"
     )
     d3s_version: OneLine = Field(description="the version of D3S that made it")
     verdict: OneLine | None = Field(
@@ -94,16 +97,12 @@ class Provenance(RigPart):
 class Change(RigPart):
     """Change of a calibration after it was made: what had drifted, and by how much."""
 
-    made: Annotated[str, AfterValidator(_zoned_time)] = Field(
-        max_length=64, description="when it was changed, as ISO 8601 with the time zone"
-    )
+    made: Time = Field(description="when it was changed, as ISO 8601 with the time zone")
     reason: OneLine = Field(max_length=500, description="why it was changed")
     frames: int = Field(ge=1, le=10**6, description="the number of frames that showed the drift")
-    drift: Annotated[
-        dict[OneLine, Annotated[float, Field(ge=-1e12, le=1e12)]],
-        Field(max_length=20),
-        AfterValidator(FrozenTable),
-    ] = Field(description="what was taken out, each with a name that ends with its unit")
+    drift: Numbers = Field(
+        max_length=20, description="what was taken out, each with a name that ends with its unit"
+    )
     drift_sigma: Annotated[
         dict[OneLine, Annotated[float, Field(ge=0, le=1e12)]],
         Field(max_length=20),
@@ -180,10 +179,9 @@ class Calibration(RigPart):
         description="the colours of the first 2 x 2 pixels of a raw frame, along its rows; none "
         "for a mono sensor",
     )
-    channel_gains: Converted[tuple[ChannelGain, ChannelGain, ChannelGain] | None] = Field(
-        default=None,
-        validate_default=True,
-        description="the factors on red, green and blue pixels that make grey even; found from "
+    channel_gains: Converted[tuple[ChannelGain, ChannelGain, ChannelGain] | None] = by_default(
+        None,
+        "the factors on red, green and blue pixels that make grey even; found from "
         "each frame if a colour sensor has none",
     )
     virtual_baselines_m: Annotated[
@@ -221,10 +219,8 @@ class Calibration(RigPart):
     lenses: LensMaps | None = Field(
         default=None, description="the errors of the lenses over the field, if known"
     )
-    corrections: Annotated[Converted[tuple[Correction, ...] | None], Field(max_length=16)] = Field(
-        default=None,
-        validate_default=True,
-        description="what methods of estimation add to the disparity of this camera, if known",
+    corrections: Annotated[Converted[tuple[Correction, ...] | None], Field(max_length=16)] = (
+        by_default(None, "what methods of estimation add to the disparity of this camera, if known")
     )
     drift_sigma_px: float | None = Field(
         default=None,
@@ -238,10 +234,8 @@ class Calibration(RigPart):
         le=100,
         description="the disparity by which the camera drifts in a year, if known",
     )
-    history: Annotated[Converted[tuple[Change, ...] | None], Field(max_length=200)] = Field(
-        default=None,
-        validate_default=True,
-        description="what was changed since the calibration, if anything",
+    history: Annotated[Converted[tuple[Change, ...] | None], Field(max_length=200)] = by_default(
+        None, "what was changed since the calibration, if anything"
     )
     provenance: Provenance = Field(description="where the calibration comes from")
 

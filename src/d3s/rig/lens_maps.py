@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from d3s.errors import InputError
 from d3s.record import Converted, FrozenTable, OneLine
-from d3s.rig.optics import Optics, RigPart
+from d3s.rig.optics import Optics, RigPart, by_default
 from d3s.rig.variance import DisparityVariance, Maps, term_count
 from d3s.types import FloatArray
 
@@ -104,47 +104,32 @@ class LensMaps(RigPart):
     field_radius_px: float = Field(
         gt=1, le=1e5, description="the unit of places in a view, such as half of its width"
     )
-    distortion_left: Converted[_Distortion] = Field(
-        default=(0.0, 0.0, 0.0, 0.0),
-        validate_default=True,
-        description="distortion of the left lens: radial of 3rd and 5th order, and decentring "
-        "along x and y",
+    distortion_left: Converted[_Distortion] = by_default(
+        (0.0, 0.0, 0.0, 0.0),
+        "distortion of the left lens: radial of 3rd and 5th order, and decentring along x and y",
     )
-    distortion_right: Converted[_Distortion] = Field(
-        default=(0.0, 0.0, 0.0, 0.0),
-        validate_default=True,
-        description="distortion of the right lens",
+    distortion_right: Converted[_Distortion] = by_default(
+        (0.0, 0.0, 0.0, 0.0), "distortion of the right lens"
     )
-    illumination_left: Converted[_Map] = Field(
-        default=(1.0,),
-        validate_default=True,
-        description="map of the light of the left view, relative to its axis",
+    illumination_left: Converted[_Map] = by_default(
+        (1.0,), "map of the light of the left view, relative to its axis"
     )
-    illumination_right: Converted[_Map] = Field(
-        default=(1.0,),
-        validate_default=True,
-        description="map of the light of the right view, relative to the axis of the left one",
+    illumination_right: Converted[_Map] = by_default(
+        (1.0,), "map of the light of the right view, relative to the axis of the left one"
     )
-    focus_left_dpt: Converted[_Focus] = Field(
-        default=(0.0, 0.0, 0.0, 0.0),
-        validate_default=True,
-        description="change of focus over the left view: per x, per y, sagittal and tangential "
+    focus_left_dpt: Converted[_Focus] = by_default(
+        (0.0, 0.0, 0.0, 0.0),
+        "change of focus over the left view: per x, per y, sagittal and tangential "
         "per square of the distance from `focus_centre_left`",
     )
-    focus_right_dpt: Converted[_Focus] = Field(
-        default=(0.0, 0.0, 0.0, 0.0),
-        validate_default=True,
-        description="change of focus over the right view",
+    focus_right_dpt: Converted[_Focus] = by_default(
+        (0.0, 0.0, 0.0, 0.0), "change of focus over the right view"
     )
-    focus_centre_left: Converted[tuple[_Share, _Share]] = Field(
-        default=(0.0, 0.0),
-        validate_default=True,
-        description="(x, y) of the centre of curvature of the left view's focus",
+    focus_centre_left: Converted[tuple[_Share, _Share]] = by_default(
+        (0.0, 0.0), "(x, y) of the centre of curvature of the left view's focus"
     )
-    focus_centre_right: Converted[tuple[_Share, _Share]] = Field(
-        default=(0.0, 0.0),
-        validate_default=True,
-        description="(x, y) of the centre of curvature of the right view's focus",
+    focus_centre_right: Converted[tuple[_Share, _Share]] = by_default(
+        (0.0, 0.0), "(x, y) of the centre of curvature of the right view's focus"
     )
     blur_ratio: float = Field(
         default=1.0,
@@ -153,34 +138,26 @@ class LensMaps(RigPart):
         description="blur of the right view over that of the left one, in pixels of the rectified "
         "views, as far from the focus",
     )
-    extra_blur_left_px2: Converted[_Map] = Field(
-        default=(0.0,),
-        validate_default=True,
-        description="map of the blur variance that the left view has at every depth",
+    extra_blur_left_px2: Converted[_Map] = by_default(
+        (0.0,), "map of the blur variance that the left view has at every depth"
     )
-    extra_blur_right_px2: Converted[_Map] = Field(
-        default=(0.0,),
-        validate_default=True,
-        description="map of the blur variance that the right view has at every depth",
+    extra_blur_right_px2: Converted[_Map] = by_default(
+        (0.0,), "map of the blur variance that the right view has at every depth"
     )
-    coma_left_px: Converted[_Coma] = Field(
-        default=(0.0, 0.0, 0.0),
-        validate_default=True,
-        description="coma of the left lens, as shift of the light: along x and along y on the "
+    coma_left_px: Converted[_Coma] = by_default(
+        (0.0, 0.0, 0.0),
+        "coma of the left lens, as shift of the light: along x and along y on the "
         "axis, and the growth of both per unit of place",
     )
-    coma_right_px: Converted[_Coma] = Field(
-        default=(0.0, 0.0, 0.0), validate_default=True, description="coma of the right lens"
-    )
+    coma_right_px: Converted[_Coma] = by_default((0.0, 0.0, 0.0), "coma of the right lens")
     disparity_px: Annotated[Converted[tuple[_Map, ...]], Field(max_length=4)] = Field(
         default=(),
         validate_default=True,
         description="disparity to subtract: maps of the terms 1, u, u², u³ of the vergence u = 1/Z",
     )
-    sharp_disparity_px: Converted[_Map] = Field(
-        default=(0.0,),
-        validate_default=True,
-        description="map of the disparity to subtract where the left view is sharp; it falls to a "
+    sharp_disparity_px: Converted[_Map] = by_default(
+        (0.0,),
+        "map of the disparity to subtract where the left view is sharp; it falls to a "
         "half at a blur variance of 1 px²",
     )
     disparity_sigma_px: float = Field(
@@ -199,10 +176,9 @@ class LensMaps(RigPart):
     scale_sigma: float = Field(
         default=0.0, ge=0, le=0.1, description="the relative standard deviation of all depths"
     )
-    disparity_errors_px: Annotated[Converted[tuple[_Maps, ...]], Field(max_length=16)] = Field(
-        default=(),
-        validate_default=True,
-        description="independent errors of the disparity that the calibration cannot exclude, of "
+    disparity_errors_px: Annotated[Converted[tuple[_Maps, ...]], Field(max_length=16)] = by_default(
+        (),
+        "independent errors of the disparity that the calibration cannot exclude, of "
         "one standard deviation each, as maps of the terms of u",
     )
 

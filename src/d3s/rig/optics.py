@@ -1,7 +1,7 @@
 """Optics of the camera, as designed: two lenses and one sensor; and the base of all its records."""
 
 import math
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from numpy.typing import ArrayLike
 from pydantic import Field, ValidationInfo, field_validator
@@ -31,6 +31,11 @@ class RigPart(Record):
     """Record of a camera; wrong values raise `RigError`."""
 
     error: ClassVar[type[RecordError]] = RigError
+
+
+def by_default(value: Any, description: str) -> Any:
+    """Field of a record with a default, which is validated."""
+    return Field(default=value, validate_default=True, description=description)
 
 
 class Optics(RigPart):
@@ -189,17 +194,8 @@ class Optics(RigPart):
     def depth_range_m(self, disparity_range_px: tuple[float, float]) -> tuple[float, float]:
         """Nearest and farthest depth of the disparities between two, in metres.
 
-        The farthest is `FARTHEST_M` if the smallest disparity is at infinity, or beyond.
-
-        Parameters
-        ----------
-        disparity_range_px
-            Smallest and largest disparity x_left - x_right, in pixels.
-
-        Raises
-        ------
-        InputError
-            If the second is not larger, or all of them are at infinity or beyond.
+        The farthest is `FARTHEST_M` if the smallest disparity is at infinity, or beyond; if all
+        are, there is an `InputError`.
         """
         smallest, largest = disparity_range_px
         if not smallest < largest:

@@ -134,12 +134,9 @@ def _sample(
     out: Image,
     clipped: NDArray[np.bool_],
 ) -> None:
-    """Sample a picture at the places of a view; NaN where the kernel leaves the picture.
+    """Sample a picture at columns `across` and rows `down`; NaN where the kernel leaves it.
 
-    `across` and `down` are columns and rows in the picture, for each pixel of the view. `limits`
-    are the smallest value of the picture, the largest that may be clipped there, the smallest that
-    may be clipped at the largest value, and this. `clipped` (rows, 2) marks rows with dark and with
-    bright plateaus.
+    `limits` are those of `clipping_limits`; `clipped` marks rows with dark and bright plateaus.
     """
     rows, cols = raw.shape
     flat = raw.reshape(-1)

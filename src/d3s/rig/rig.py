@@ -265,10 +265,7 @@ class Rig(RigPart):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a rig file.
 
-        Raises
-        ------
-        RigError
-            Naming the file and every field that is missing, unknown or wrong.
+        A `RigError` names the file and every field that is missing, unknown or wrong.
         """
         try:
             # The name is optional in Python but required in a file: None is reported as missing.
@@ -278,13 +275,7 @@ class Rig(RigPart):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Rig of the text of a rig file, such as one inside of a recording.
-
-        Raises
-        ------
-        RigError
-            Naming every field that is missing, unknown or wrong.
-        """
+        """Rig of the text of a rig file, such as one inside of a recording."""
         return cls(**{"name": None, **RIG_FILE.parse(text.encode())})
 
     def to_text(self) -> str:
@@ -297,13 +288,7 @@ class Rig(RigPart):
         return None if self.stereo is None else self.stereo.principal_point_px
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a rig file, completely or not at all; `Rig.load` returns an equal rig.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written, or has other content and `overwrite` is not set.
-        """
+        """Write a rig file, completely or not at all; `Rig.load` returns an equal rig."""
         write_text(path, self.to_text(), overwrite=overwrite)
 
     @property
@@ -316,12 +301,7 @@ class Rig(RigPart):
         """Standard deviation of the disparity by errors of the calibration, in pixels.
 
         That of `Calibration.rectification_sigma_px`; without a calibration, the drift that grows
-        with the age.
-
-        Parameters
-        ----------
-        age_days
-            Days since the calibration or the last check.
+        with the days since the last check.
         """
         if self.calibration is None:
             return aged_px(age_days)

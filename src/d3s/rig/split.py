@@ -59,19 +59,15 @@ class _WarpedView(NamedTuple):
     """_Warp of one view, with the places of its border in the raw frame and its range of light."""
 
     warp: _Warp
-    border_x_px: FloatArray
-    border_y_px: FloatArray
-    least_light: float
-    largest_light: float
+    border_px: FloatArray  # (2, places), x and y
+    light_range: FloatArray
 
 
 def checked_frame(raw: Any, name: str = "raw", full_scale: float | None = None) -> ScaledFrame:
     """Validate a raw frame, with its scale; masked pixels become NaN.
 
-    Integers of 8 and 16 bits have the full scale of their type, floats have full scale 1.
-
-    `full_scale` is the largest value of the sensor, such as 4095 for 12 bits in uint16; `name`
-    stands in the text of an error.
+    Integers of 8 and 16 bits have the full scale of their type, unless that of the sensor is given,
+    such as 4095; floats have full scale 1. `name` stands in the text of an error.
     """
     try:
         values = np.asarray(raw)
@@ -90,19 +86,14 @@ def checked_frame(raw: Any, name: str = "raw", full_scale: float | None = None) 
         values = np.ma.filled(raw.astype(np.float64), np.nan)
     if full_scale is None:
         return ScaledFrame(values, 1 / _FULL_SCALES.get(dtype, 1.0))
-    check_full_scale(values, full_scale, name)
-    return ScaledFrame(values, 1 / full_scale)
-
-
-def check_full_scale(values: NDArray[Any], full_scale: float, name: str = "raw") -> None:
-    """Raise an `InputError` if integers have values above the full scale of their sensor."""
-    largest = values.max() if values.dtype.kind == "u" and values.size else 0
+    largest = values.max() if values.dtype.kind == "u" else 0
     if not full_scale > 0 or largest > full_scale:
         raise InputError(
             f"{name} has values up to {largest}, and full_scale={full_scale:g} must be the largest "
             "that the sensor gives: 4095 for 12 bits. Cameras that send 12 bits in the upper part "
             "of 16 have 65520."
         )
+    return ScaledFrame(values, 1 / full_scale)
 
 
 def split(
@@ -132,11 +123,8 @@ def grey_frame(
 ) -> ScaledFrame:
     """Raw frame without colours: as it is, or the luminance of a colour sensor.
 
-    Nothing said, a frame that looks like that of a colour sensor gets a `DepthWarning`, at the line
-    that calls a method of `Rig`.
-
-    `order` is that of the colours, `MONO`, or None if nothing is said; gains are found from the
-    frame if None.
+    `order` is that of the colours, `MONO`, or None if nothing is said: then a frame that looks like
+    that of a colour sensor gets a `DepthWarning`, at the line that calls a method of `Rig`.
     """
     frame = checked_frame(raw, full_scale=full_scale)
     if order is None:
@@ -167,11 +155,13 @@ def _view(
     shape = calibration.crop_rows_px, calibration.crop_cols_px
     if calibration.lenses is None:
         matrix = view_to_raw_matrices(calibration)[camera]
-        border_x, border_y = matrix @ _corners(shape).T
+        last_row, last_col = shape[0] - 1.0, shape[1] - 1.0
+        corners = [[0.0, last_col, 0.0, last_col], [0.0, 0.0, last_row, last_row], [1.0] * 4]
+        border_px = matrix @ np.array(corners)
     else:
         warped = _warped_view(calibration, camera)
-        border_x, border_y = warped.border_x_px, warped.border_y_px
-    rows, cols = _needed_window(border_x, border_y, frame.values.shape)
+        border_px = warped.border_px
+    rows, cols = _needed_window(border_px, frame.values.shape)
     if rows.stop - rows.start < TAPS or cols.stop - cols.start < TAPS:
         side = ("left", "right")[camera]
         anchor = getattr(calibration, f"anchor_{side}_px")
@@ -201,20 +191,9 @@ def resample(
 
     Interpolation is along the rows of the sensor first, then along the columns of the view.
     Columns of the view are not parallel to columns of the sensor: each sensor row is sampled where
-    the column of the view crosses it.
-
-    Parameters
-    ----------
-    lines
-        Image, contiguous and writeable.
-    matrix
-        Column and row in the image (2, 3) of a column, a row and 1 in the view.
-    shape
-        Rows and columns of the view.
-    value_range
-        Smallest and largest value of the whole image: plateaus there are clipped.
-    unit
-        Factor on the values.
+    the column of the view crosses it. `lines` are contiguous and writeable; `matrix` gives column
+    and row in the image (2, 3) of a column, a row and 1 in the view. Plateaus at the ends of
+    `value_range`, that of the whole image, are clipped. `unit` is a factor on the values.
     """
     (a, b, c), (d, e, f) = matrix
     flat, table = lines.reshape(-1), weights().reshape(-1)
@@ -245,23 +224,12 @@ def _resample_warped(
         _warped_sample_rows, lines.shape[0], flat, lines.shape[1], view.warp, origin, table, columns
     )
     # A plateau has one value all over the view, beyond all others: `estimate` knows it by that.
-    ends = np.outer(value_range, unit / np.array([view.least_light, view.largest_light]))
+    ends = np.outer(value_range, unit / view.light_range)
     held = np.array([ends[0].min(), ends[1].max()], dtype=np.float32)
     limits = np.concatenate([clipping_limits(*value_range), held])
     out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
-    run_over_rows(
-        _warped_sample_columns,
-        shape[0],
-        columns,
-        lines,
-        view.warp,
-        origin,
-        table,
-        limits,
-        unit,
-        out,
-        clipped,
-    )
+    given = columns, lines, view.warp, origin, table, limits, unit, out, clipped
+    run_over_rows(_warped_sample_columns, shape[0], *given)
     hold(out, clipped, held)
     return out
 
@@ -283,20 +251,13 @@ def hold(view: Image, clipped: NDArray[np.bool_], ends: Image) -> None:
         np.clip(view, *np.where(is_clipped, ends, (-np.inf, np.inf)), out=view)
 
 
-def _corners(shape: tuple[int, int]) -> FloatArray:
-    rows, cols = shape[0] - 1.0, shape[1] - 1.0
-    return np.array([[0.0, 0.0, 1.0], [cols, 0.0, 1.0], [0.0, rows, 1.0], [cols, rows, 1.0]])
+def _needed_window(border_px: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Rows and columns of the frame that the kernel can reach from a view; none if it is outside.
 
-
-def _needed_window(
-    x: FloatArray, y: FloatArray, frame_shape: tuple[int, ...]
-) -> tuple[slice, slice]:
-    """Rows and columns of the frame that the kernel can reach from a view with this border.
-
-    They are empty if the view is outside.
+    The border has places (x, y) of the frame.
     """
     slices = []
-    for places, size in ((y, frame_shape[0]), (x, frame_shape[1])):
+    for places, size in zip(border_px[::-1], shape, strict=True):
         first, last = np.floor(places.min()) - TAPS, np.ceil(places.max()) + TAPS
         start = int(np.clip(first, 0, size))
         slices.append(slice(start, max(int(np.clip(last, 0, size)), start)))
@@ -379,9 +340,8 @@ def _warped_view(calibration: Calibration, camera: int) -> _WarpedView:
     grid = lenses.illumination(
         camera, everywhere * place_x[-1], everywhere[:, np.newaxis] * half / lenses.field_radius_px
     )
-    border_x, border_y = _border(rows, cols)
-    border = view_to_raw_places(calibration, camera, border_x, border_y)
-    return _WarpedView(warp, border[0], border[1], float(grid.min()), float(grid.max()))
+    border = view_to_raw_places(calibration, camera, *_border(rows, cols))
+    return _WarpedView(warp, border, np.array([grid.min(), grid.max()]))
 
 
 def _nodes(count: int) -> FloatArray:
@@ -400,10 +360,7 @@ def _curves(values: FloatArray, middle: float | FloatArray, half: float | FloatA
 
 
 def _across(calibration: Calibration, camera: int, j: FloatArray) -> FloatArray:
-    """Raw x at which the columns of a view cross the rows of the sensor, as polynomials.
-
-    They hold for the rows that the kernel reaches from the column.
-    """
+    """Raw x at which columns of a view cross the rows that the kernel reaches: polynomials."""
     last = calibration.crop_rows_px - 1.0
     ends = view_to_raw_places(calibration, camera, j, np.array([0.0, last]))[1]
     top, bottom = ends[:, :1] - TAPS, ends[:, 1:] + TAPS
@@ -431,11 +388,8 @@ def _border(rows: int, cols: int) -> tuple[FloatArray, FloatArray]:
 def _along_column(
     curves: FloatArray, j: int, first: int, rows: FloatArray, out: FloatArray
 ) -> None:
-    """Values of the polynomial of column `j` at rows that begin at `first`.
-
-    `rows` counts from 0 on. (Loops over `out.size`, and not over a constant, become SIMD code.)
-    """
-    highest = curves.shape[1] - 1
+    """Values of the polynomial of column `j` at `rows`, counted from `first` on."""
+    highest = curves.shape[1] - 1  # loops over out.size, no constant, become SIMD code
     scale = curves[j, 1]
     offset = (first - curves[j, 0]) * scale
     for k in range(out.size):
@@ -469,8 +423,7 @@ def _warped_sample_rows(
 ) -> None:
     """Sensor rows sampled at the columns of the view; `out` is (view column, sensor row).
 
-    `raw` has rows of `cols` values, one after the other; `origin` is the row and column of the raw
-    frame of its first value.
+    `origin` is the row and column of the raw frame of the first value of `raw`.
     """
     numbers, places = np.arange(0.0, _BLOCK_ROWS), np.empty(_BLOCK_ROWS)
     first_row, first_col = int(origin[0]), origin[1]
@@ -504,12 +457,7 @@ def _warped_sample_columns(
 ) -> None:
     """Columns sampled at the rows of the view, divided by the light of the lens.
 
-    `columns` are the result of `_warped_sample_rows`, `raw` are rows of the sensor (rows, cols).
-    `limits` are the smallest value of the frame, the largest that may be clipped there, the
-    smallest that may be clipped at the largest value, and this; then the two values that stand for
-    clipped ones.
-    `unit` is a factor of the result; `clipped` (rows, 2) marks rows with dark and with bright
-    plateaus.
+    `limits` are those of `clipping_limits`, and the two values that stand for clipped ones.
     """
     rows = columns.shape[1]
     flat = columns.reshape(-1)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from d3s.record import Converted, OneLine
 from d3s.rig.calibration import Extent, Pixel
-from d3s.rig.optics import Baseline, DisparityOffset, RigPart
+from d3s.rig.optics import Baseline, DisparityOffset, RigPart, by_default
 from d3s.types import FloatArray
 
 _PINHOLE_COUNTS = 0, 4, 5, 8, 12, 14  # coefficients that OpenCV's pinhole model may have
@@ -47,13 +47,11 @@ class RawCamera(RigPart):
     principal_point_px: Converted[tuple[Pixel, Pixel]] = Field(
         description="(x, y) of the principal point in the pictures"
     )
-    distortion: Annotated[Converted[tuple[Coefficient, ...]], Field(max_length=14)] = Field(
-        default=(), validate_default=True, description="the coefficients of the lens model"
+    distortion: Annotated[Converted[tuple[Coefficient, ...]], Field(max_length=14)] = by_default(
+        (), "the coefficients of the lens model"
     )
-    rotation: Annotated[Converted[tuple[Row, Row, Row]], AfterValidator(_rotation)] = Field(
-        default=IDENTITY,
-        validate_default=True,
-        description="3 rows of the rotation from this camera to its rectified view",
+    rotation: Annotated[Converted[tuple[Row, Row, Row]], AfterValidator(_rotation)] = by_default(
+        IDENTITY, "3 rows of the rotation from this camera to its rectified view"
     )
 
     @field_validator("distortion")
@@ -100,23 +98,15 @@ class Stereo(RigPart):
     rows_px: Extent | None = Field(
         default=None, description="the height of the rectified views, if known"
     )
-    cols_px: Extent | None = Field(
-        default=None,
-        validate_default=True,
-        description="the width of the rectified views, if known",
-    )
-    disparity_range_px: Converted[tuple[Pixel, Pixel] | None] = Field(
-        default=None,
-        validate_default=True,
-        description="the smallest and the largest disparity of the scene, if known",
+    cols_px: Extent | None = by_default(None, "the width of the rectified views, if known")
+    disparity_range_px: Converted[tuple[Pixel, Pixel] | None] = by_default(
+        None, "the smallest and the largest disparity of the scene, if known"
     )
     left: RawCamera | None = Field(
         default=None, description="the left camera before rectification, if its pictures are raw"
     )
-    right: RawCamera | None = Field(
-        default=None,
-        validate_default=True,
-        description="the right camera before rectification, if its pictures are raw",
+    right: RawCamera | None = by_default(
+        None, "the right camera before rectification, if its pictures are raw"
     )
 
     @field_validator("cols_px", "right")

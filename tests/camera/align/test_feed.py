@@ -13,8 +13,7 @@ from align_frames import RIG, SHAPE, WALL_M, Camera, misassembled, wall
 from chromium import CHROMIUM, tab
 from d3s.camera.align.feed import align_pages
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import CalibrationOutcome, Session
-from d3s.camera.align.watch import Watch
+from d3s.camera.align.session import CalibrationOutcome, Session, Watch
 from d3s.camera.live.server import Server
 from live_pages import answer_to, next_frame, talk
 

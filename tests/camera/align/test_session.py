@@ -8,8 +8,7 @@ import pytest
 import d3s
 from align_frames import RIG, Camera, plain, wall
 from d3s.camera.align.filing import CaptureFolder
-from d3s.camera.align.session import Session, calibration_of, open_raw
-from d3s.camera.align.watch import Watch
+from d3s.camera.align.session import Session, Watch, calibration_of, open_raw
 from d3s.errors import CapturesError, InputError
 from d3s.files import write_image
 from d3s.frames import Frame, Refused

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from align_frames import RIG, WALL_M, misassembled, wall
-from d3s.camera.align.watch import FRAMES, Watch
+from d3s.camera.align.session import FRAMES, Watch
 
 
 def test_values_are_means_of_the_latest_frames():

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, draw
-from d3s.camera.live.results import compute
-from d3s.camera.live.settings import Filter, Settings
+from d3s.camera.live.results import Filter, Settings, compute
 from d3s.estimate.flags import Flag
 from d3s.estimate.plot.flag_colours import FLAG_COLOURS
 from live_pages import RIG, SHAPE, views

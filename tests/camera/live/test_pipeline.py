@@ -10,7 +10,7 @@ import pytest
 import d3s
 from d3s.camera.live import results
 from d3s.camera.live.pipeline import STALE_S, Pipeline
-from d3s.camera.live.settings import Filter, Settings
+from d3s.camera.live.results import Filter, Settings
 from d3s.errors import InputError, OptionsError, OutputError
 from d3s.frames import Frame, Refused
 from d3s.runtime.parallel import thread_count

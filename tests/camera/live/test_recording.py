@@ -8,8 +8,7 @@ import pytest
 from d3s.camera.capture import LiveCamera
 from d3s.camera.capture.twin import TwinDevice, twin_pairs
 from d3s.camera.live.pipeline import Pipeline
-from d3s.camera.live.results import LiveDepth, compute
-from d3s.camera.live.settings import Settings
+from d3s.camera.live.results import LiveDepth, Settings, compute
 from live_pages import RIG, SHAPE, answer_to, running_live, talk
 
 pytest.importorskip("foxglove")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import d3s
+from d3s.camera.live.results import Filter
 from d3s.camera.live.saved import SavedShow, open_saved
-from d3s.camera.live.settings import Filter
 from d3s.errors import InputError
 from d3s.files import write_image
 from d3s.frames import Frame

@@ -4,8 +4,7 @@ import socket
 
 import pytest
 
-from d3s.camera.live.security import Gate
-from d3s.camera.live.server import Page, Server
+from d3s.camera.live.server import Gate, Page, Server
 from d3s.errors import InputError
 
 TOKEN = "t" * 24

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from d3s.camera.live import server
-from d3s.camera.live.security import MAX_MESSAGE_BYTES
+from d3s.camera.live.server import MAX_MESSAGE_BYTES
 from live_pages import SHAPE, answer_to, depth_of, message_of, next_frame, running_live, talk
 
 PANELS = [{"kind": "depth", "width": 200}, {"kind": "flags", "width": 100}]

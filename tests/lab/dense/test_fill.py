@@ -8,7 +8,8 @@ import pytest
 import d3s
 from d3s.errors import InputError
 from d3s.estimate.methods import estimate_quietly
-from d3s.lab.dense.fill import densify
+from d3s.lab.dense.fill import densify, measured_pixels
+from d3s.lab.dense.surfaces import spread
 from depth_maps import made_depth_map
 
 RIG = d3s.Rig.paper_prototype()
@@ -113,15 +114,38 @@ def test_what_cannot_be_known_stays_open():
     assert (closed.sigma_m[middle] > 0.05).all()
 
 
-def test_result_is_the_same_for_any_number_of_threads(monkeypatch):
-    hole = square((400, 500), 100, 250)
-    sparse = made(np.full(hole.shape, 1.0), hole=hole, view=textured(hole.shape))
-    found = []
-    for threads in ("1", "3"):
-        monkeypatch.setenv("D3S_THREADS", threads)
-        found.append(densify(sparse, max_sigma_m=None))
-    assert found[0].sigma_m.tobytes() == found[1].sigma_m.tobytes()
-    assert found[0].depth_m.tobytes() == found[1].depth_m.tobytes()
+def test_measured_pixels_are_those_that_a_filter_keeps():
+    scene = d3s.RandomScene(seed=3, nearest_m=0.5, surfaces="weak")
+    pair = d3s.simulate(scene, RIG, noise=0.01, shape=(120, 180))
+    found = d3s.estimate(pair.left, pair.right, RIG, options={"min_confidence": 0.0})
+    assert np.array_equal(measured_pixels(found), found.filter(min_confidence=0.5).valid)
+    dense = densify(found, max_sigma_m=None)
+    kept = dense.filter(min_confidence=0.7, filled=False).valid
+    assert np.array_equal(measured_pixels(dense, 0.7), kept)
+
+
+def domain_transform(guide, value, reach=25.0, edge=2.0):
+    """Recursive domain transform of one image, row by row as the paper has it."""
+    value = value.astype(float).copy()
+    for turn in range(3):
+        sigma = reach * np.sqrt(3) * 2.0 ** (2 - turn) / np.sqrt(63)
+        for axis in (0, 1):
+            rise = np.abs(np.diff(guide.astype(float), axis=axis)).max(axis=-1)
+            share = np.exp(-np.sqrt(2) / sigma * (1 + reach / edge * rise))
+            share, along = np.moveaxis(share, axis, 0), np.moveaxis(value, axis, 0)
+            for one in range(1, len(along)):
+                along[one] += share[one - 1] * (along[one - 1] - along[one])
+            for one in range(len(along) - 2, -1, -1):
+                along[one] += share[one] * (along[one + 1] - along[one])
+    return value
+
+
+def test_evidence_is_spread_by_the_domain_transform():
+    rng = np.random.default_rng(2)
+    guide = rng.normal(0, 0.05, (33, 47, 2)).astype(np.float32)
+    value = rng.uniform(0.1, 10, (33, 47))
+    found = spread(guide, value[None])[0]
+    assert np.allclose(found, domain_transform(guide, value), rtol=1e-6)
 
 
 @pytest.mark.parametrize("value", [0, "much"])

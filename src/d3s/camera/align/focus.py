@@ -19,7 +19,7 @@ import numpy as np
 
 from d3s.calibrate.defocus import Blur, BlurComparison, block_size, compare_blocks
 from d3s.calibrate.fields import Fields
-from d3s.camera.align.matching import Matched
+from d3s.camera.align.geometry import Matched
 from d3s.camera.align.quantities import Reading, unknown
 from d3s.check.drift import BlockSamples, Fit, fit_groups
 from d3s.estimate.consensus.smoothing import noise_variance

@@ -18,13 +18,14 @@ from d3s.camera.align.focus import (
 )
 from d3s.camera.align.geometry import (
     HalfTransform,
+    Matched,
     axes_frame,
     fit_geometry,
     gain_reading,
     geometry_readings,
+    match_halves,
 )
 from d3s.camera.align.light import FrameLight, light_readings, measure_light
-from d3s.camera.align.matching import Matched, match_halves
 from d3s.camera.align.quantities import Reading, unknown
 from d3s.errors import InputError
 from d3s.record import short_repr

@@ -14,7 +14,6 @@ State = Literal["good", "turn", "unknown"]
 
 CERTAIN_SIGMAS = 2.0
 """Standard deviations beyond which a quantity is off for certain."""
-_FACTORS = {"%": 100.0, "px": 1.0, "°": 180 / math.pi, "µm": 1e6}
 
 
 class AlignmentKind(NamedTuple):
@@ -31,7 +30,7 @@ class AlignmentKind(NamedTuple):
     @property
     def factor(self) -> float:
         """Factor from the value to the value as shown."""
-        return _FACTORS[self.unit]
+        return {"%": 100.0, "px": 1.0, "°": 180 / math.pi, "µm": 1e6}[self.unit]
 
 
 _LIGHT = "expose less, or dim the light", "expose more, or add light", False

@@ -6,16 +6,14 @@ recordings and folders are shown by the same page. The server answers this machi
 requests with the token of its address.
 
 slot        places for one item between threads: the newest wins; turns of threads evenly apart
-settings    method, options and filter, which change while frames come
-results     one frame with its views, depth map, light and times; pixel and profile at a click
+results     settings; one frame with its depth map and light; pixel and profile at a click
 pipeline    `Pipeline`: grab, compute, newest result; counters of frames and losses; recording
 saved       `SavedShow`: saved depth maps, recordings and folders on a page
 pictures    colours, JPEG and colour scales
 feed        `Feed`: sessions of the live page, snapshots
 channel     `Visit`: messages between page and server
 foxglove    the same for the application Foxglove, if it is asked for
-server      `Server` and `Page`: any number of pages
-security    checks of token, Host and Origin
+server      `Server` and `Page`: any number of pages; checks of token, Host and Origin
 
 Pages are in the folder `pages`: HTML, CSS and JavaScript without a build step, of which `shared`
 is for all pages.

@@ -22,10 +22,9 @@ from d3s.camera.live import results
 from d3s.camera.live.channel import Visit
 from d3s.camera.live.pictures import PANELS, AutoRange, Panel, bar_colours, draw
 from d3s.camera.live.pipeline import Pipeline
-from d3s.camera.live.results import LiveDepth
+from d3s.camera.live.results import FAST, Filter, LiveDepth
 from d3s.camera.live.saved import SavedShow
 from d3s.camera.live.server import Page
-from d3s.camera.live.settings import FAST, Filter
 from d3s.errors import InputError
 from d3s.record import short_repr
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from d3s.camera.live.pipeline import Pipeline
-from d3s.camera.live.security import LOOPBACK
+from d3s.camera.live.server import LOOPBACK
 from d3s.camera.recording import mcap
 from d3s.camera.recording.mcap import Channels
 from d3s.camera.recording.writer import send_depth, send_images

@@ -9,8 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.camera.live.results import LiveDepth
-from d3s.camera.live.settings import Filter
+from d3s.camera.live.results import Filter, LiveDepth
 from d3s.errors import InputError
 from d3s.estimate import DepthMap
 from d3s.estimate.flags import Flag

@@ -18,8 +18,7 @@ from typing import Any, Self
 
 from d3s.camera.capture import FaultKind, LiveCamera
 from d3s.camera.live.pictures import PANELS
-from d3s.camera.live.results import LiveDepth, compute
-from d3s.camera.live.settings import Settings
+from d3s.camera.live.results import LiveDepth, Settings, compute
 from d3s.camera.live.slot import Newest, Slot, Turns
 from d3s.camera.recording import Recorder
 from d3s.errors import D3SError, InputError

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from d3s.camera.live.pictures import PANELS
-from d3s.camera.live.results import LiveDepth, compute, measure_light
-from d3s.camera.live.settings import Settings
+from d3s.camera.live.results import LiveDepth, Settings, compute, measure_light
 from d3s.camera.live.slot import Newest, Slot
 from d3s.errors import D3SError, InputError
 from d3s.estimate import DepthMap

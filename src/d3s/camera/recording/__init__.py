@@ -5,8 +5,7 @@ out, also if the process is killed or the disk is full. Frames come back bit for
 
 writer       `RecordingWriter`: writes one frame after the other; `Recorder`: in a thread of its own
 reader       `Recording`: the frames of a recording, as a source; facts of it, for people
-replay       the depth of a recording again, compared with the recorded one
-conversion   recordings to ROS 2 bags and to folders of images, and back; a whole file of a cut one
+conversion   recordings to ROS 2 bags and to folders of images, and back; mended; estimated again
 mcap         the MCAP file as it is written and read; topics and the types of their messages
 """
 

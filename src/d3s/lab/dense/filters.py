@@ -20,7 +20,7 @@ import numpy as np
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.lab.dense.evidence import guide_of
+from d3s.lab.dense.surfaces import guide_of
 from d3s.types import FloatArray, Image, Mask, Progress
 
 _EDGE = 1.0  # contrast at which a neighbour counts half

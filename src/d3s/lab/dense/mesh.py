@@ -5,9 +5,7 @@ triangle joins them. The left view is the texture. Filled parts can be told from
 a material of their own in GLB files, by a property of the vertices in PLY files.
 """
 
-import json
 import os
-import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d3s.atomic import write_bytes
-from d3s.errors import InputError
+from d3s.errors import InputError, MissingPackageError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
 from d3s.files.depth_image import for_screens
@@ -35,10 +33,10 @@ class DepthMesh(NamedTuple):
     """Vertices and triangles, in metres and the axes of points: x right, y down, z forward."""
 
     vertices_m: Image  # (vertices, 3)
-    places: Image  # (vertices, 2): x and y in the texture, 0 to 1
+    places: NDArray[np.intp]  # (vertices, 2): row and column in the texture
     sigma_m: Image  # of z, (vertices,)
     is_filled: Mask  # (vertices,)
-    triangles: NDArray[np.uint32]  # (triangles, 3), front faces towards the camera
+    triangles: NDArray[np.int64]  # (triangles, 3), front faces towards the camera
     texture: NDArray[np.uint8]  # (rows, cols, 3)
 
 
@@ -52,14 +50,12 @@ def mesh_of(depth_map: DepthMap) -> DepthMesh:
     valid = depth_map.valid
     if not valid.any():
         raise InputError("no pixel has a depth: there is nothing to make a mesh of.")
-    rows, cols = np.nonzero(valid)
-    height, width = valid.shape
     number = np.full(valid.shape, -1, np.int64)
-    number[valid] = np.arange(rows.size)
+    number[valid] = np.arange(valid.sum())
     is_filled = (depth_map.flags & np.uint16(Flag.FILLED)) != 0
     return DepthMesh(
         vertices_m=depth_map.points().xyz_m,
-        places=np.stack([(cols + 0.5) / width, (rows + 0.5) / height], axis=1).astype(np.float32),
+        places=np.argwhere(valid),
         sigma_m=depth_map.sigma_m[valid],
         is_filled=is_filled[valid],
         triangles=_triangles(number, depth_map.disparity_px),
@@ -98,7 +94,7 @@ def write_mesh(
     return mesh
 
 
-def _triangles(number: NDArray[np.int64], disparity_px: Image) -> NDArray[np.uint32]:
+def _triangles(number: NDArray[np.int64], disparity_px: Image) -> NDArray[np.int64]:
     """Two triangles for each square of pixels, without those across a jump or a hole."""
     corners = [
         (slice(None, -1), slice(None, -1)),
@@ -106,15 +102,13 @@ def _triangles(number: NDArray[np.int64], disparity_px: Image) -> NDArray[np.uin
         (slice(1, None), slice(1, None)),
         (slice(None, -1), slice(1, None)),
     ]
-    a, b, c, d = (number[corner] for corner in corners)
-    p, q, r, s = (disparity_px[corner] for corner in corners)
     found = []
-    for names, values in (((a, b, c), (p, q, r)), ((a, c, d), (p, r, s))):
-        step = np.maximum.reduce(values) - np.minimum.reduce(values)
+    for some in ((0, 1, 2), (0, 2, 3)):
+        numbers = np.stack([number[corners[one]] for one in some], axis=-1)
+        step = np.ptp([disparity_px[corners[one]] for one in some], axis=0)
         # NaN where a corner has no depth. A diagonal has twice the room.
-        use = step <= 2 * MAX_STEP_PX
-        found.append(np.stack([one[use] for one in names], axis=1))
-    return np.concatenate(found).astype(np.uint32)
+        found.append(numbers[step <= 2 * MAX_STEP_PX])
+    return np.concatenate(found)
 
 
 def _texture(depth_map: DepthMap) -> NDArray[np.uint8]:
@@ -126,130 +120,61 @@ def _texture(depth_map: DepthMap) -> NDArray[np.uint8]:
     return np.repeat(grey[..., np.newaxis], 3, axis=2)
 
 
+def _trimesh() -> Any:
+    try:
+        import trimesh
+    except ImportError as error:
+        raise MissingPackageError("meshes need the package trimesh", "lab") from error
+    return trimesh
+
+
 def encode_ply(mesh: DepthMesh) -> bytes:
     """PLY file of a mesh, little-endian: colour, sigma and `filled` for each vertex."""
-    rows, cols = mesh.texture.shape[:2]
-    place = (mesh.places * (cols, rows)).astype(np.int64)
-    colour = mesh.texture[place[:, 1], place[:, 0]]
-    kinds = [(name, "<f4") for name in ("x", "y", "z", "s", "t", "sigma")]
-    kinds += [(name, "u1") for name in ("red", "green", "blue", "filled")]
-    record = np.empty(len(mesh.vertices_m), kinds)
-    columns = (*mesh.vertices_m.T, mesh.places[:, 0], 1 - mesh.places[:, 1], mesh.sigma_m)
-    for (name, _), values in zip(kinds, (*columns, *colour.T, mesh.is_filled), strict=True):
-        record[name] = values
-    faces = np.empty(len(mesh.triangles), [("count", "u1"), ("corners", "<i4", 3)])
-    faces["count"], faces["corners"] = 3, mesh.triangles
-    lines = [
-        "ply",
-        "format binary_little_endian 1.0",
-        "comment metres; x right, y down, z forward, origin at the left lens",
-        f"element vertex {len(record)}",
-        *(f"property {'float' if kind == '<f4' else 'uchar'} {name}" for name, kind in kinds),
-        f"element face {len(faces)}",
-        "property list uchar int vertex_indices",
-        "end_header",
-    ]
-    return "\n".join(lines).encode("ascii") + b"\n" + record.tobytes() + faces.tobytes()
+    colours = mesh.texture[tuple(mesh.places.T)]
+    attributes = {"sigma": mesh.sigma_m, "filled": mesh.is_filled.astype(np.uint8)}
+    found = _trimesh().Trimesh(
+        mesh.vertices_m,
+        mesh.triangles,
+        vertex_colors=colours,
+        vertex_attributes=attributes,
+        process=False,
+    )
+    return bytes(found.export(file_type="ply", vertex_normal=False))
 
 
 def encode_glb(mesh: DepthMesh) -> bytes:
     """GLB file (binary glTF 2.0) of a mesh, with its texture; filled parts have a tint."""
-    parts = _Parts()
-    position = mesh.vertices_m * _GLTF_AXES
-    vertices = {
-        "POSITION": parts.accessor(
-            position.astype("<f4"),
-            5126,
-            "VEC3",
-            {"min": position.min(axis=0).tolist(), "max": position.max(axis=0).tolist()},
-        ),
-        "TEXCOORD_0": parts.accessor(mesh.places.astype("<f4"), 5126, "VEC2"),
-    }
+    from PIL.Image import fromarray
+
+    trimesh = _trimesh()
+    scene, picture = trimesh.Scene(), fromarray(mesh.texture)
+    rows_cols = (mesh.places + 0.5) / mesh.texture.shape[:2]
+    at = np.stack([rows_cols[:, 1], 1 - rows_cols[:, 0]], axis=1)
     is_filled = mesh.is_filled[mesh.triangles].any(axis=1)
-    primitives = []
-    for material, use in enumerate((~is_filled, is_filled)):
-        if use.any():
-            corners = mesh.triangles[use].astype("<u4").ravel()
-            indices = parts.accessor(corners, 5125, "SCALAR")
-            primitives.append(
-                {"attributes": vertices, "indices": indices, "material": material, "mode": 4}
-            )
-    if not primitives:  # single points: no triangle, and glTF wants a primitive
-        primitives.append({"attributes": vertices, "material": 0, "mode": 0})
-    image = parts.view(_png(mesh.texture))
-    document = {
-        "asset": {"version": "2.0", "generator": "d3s"},
-        "extensionsUsed": ["KHR_materials_unlit"],
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0, "name": "depth"}],
-        "meshes": [{"primitives": primitives}],
-        "materials": [_material("measured", (1.0,) * 4), _material("filled", _FILLED_TINT)],
-        "textures": [{"source": 0}],
-        "images": [{"bufferView": image, "mimeType": "image/png"}],
-        "accessors": parts.accessors,
-        "bufferViews": parts.views,
-        "buffers": [{"byteLength": len(parts.data)}],
-    }
-    return _container(json.dumps(document, separators=(",", ":")).encode(), bytes(parts.data))
-
-
-def _material(name: str, tint: tuple[float, ...]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "doubleSided": True,
-        "pbrMetallicRoughness": {
-            "baseColorTexture": {"index": 0},
-            "baseColorFactor": list(tint),
-            "metallicFactor": 0.0,
-        },
-        "extensions": {"KHR_materials_unlit": {}},
-    }
-
-
-class _Parts:
-    """Binary part of a GLB file, as it grows."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.views: list[dict[str, int]] = []
-        self.accessors: list[dict[str, Any]] = []
-
-    def view(self, raw: bytes) -> int:
-        """Append bytes, from a multiple of four on; return the number of their view."""
-        self.data += b"\0" * (-len(self.data) % 4)
-        self.views.append({"buffer": 0, "byteOffset": len(self.data), "byteLength": len(raw)})
-        self.data += raw
-        return len(self.views) - 1
-
-    def accessor(
-        self, values: NDArray[Any], kind: int, shape: str, limits: dict[str, Any] | None = None
-    ) -> int:
-        """Append an array of a component type and shape of glTF; return its number."""
-        view = self.view(values.tobytes())
-        entry = {"bufferView": view, "componentType": kind, "count": len(values), "type": shape}
-        self.accessors.append(entry | (limits or {}))
-        return len(self.accessors) - 1
-
-
-def _png(texture: NDArray[np.uint8]) -> bytes:
-    import cv2
-
-    _, raw = cv2.imencode(".png", np.ascontiguousarray(texture[..., ::-1]))
-    return raw.tobytes()
-
-
-def _container(text: bytes, data: bytes) -> bytes:
-    """GLB container: a header, the chunk of JSON, the chunk of binary data."""
-    text += b" " * (-len(text) % 4)
-    data += b"\0" * (-len(data) % 4)
-    total = 12 + 8 + len(text) + 8 + len(data)
-    return b"".join(
-        (
-            struct.pack("<4sII", b"glTF", 2, total),
-            struct.pack("<I4s", len(text), b"JSON"),
-            text,
-            struct.pack("<I4s", len(data), b"BIN\0"),
-            data,
+    for name, use, tint in (("measured", ~is_filled, None), ("filled", is_filled, _FILLED_TINT)):
+        material = trimesh.visual.material.PBRMaterial(
+            name=name,
+            baseColorTexture=picture,
+            baseColorFactor=tint,
+            metallicFactor=0.0,
+            doubleSided=True,
         )
-    )
+        part = trimesh.Trimesh(
+            mesh.vertices_m * _GLTF_AXES,
+            mesh.triangles[use],
+            visual=trimesh.visual.TextureVisuals(uv=at, material=material),
+            process=False,
+        )
+        part.remove_unreferenced_vertices()
+        if use.any():
+            scene.add_geometry(part, geom_name=name)
+    if not scene.geometry:  # single points: no triangle
+        scene.add_geometry(trimesh.PointCloud(mesh.vertices_m * _GLTF_AXES))
+    return bytes(scene.export(file_type="glb", tree_postprocessor=_show_unlit))
+
+
+def _show_unlit(tree: dict[str, Any]) -> None:
+    """Have viewers show the left view as it is, without lamps of their own."""
+    tree["extensionsUsed"] = ["KHR_materials_unlit"]
+    for material in tree.get("materials", ()):
+        material["extensions"] = {"KHR_materials_unlit": {}}

@@ -1,7 +1,7 @@
 """Calibrations of stereo cameras in the files of other programs, as rigs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,15 +16,21 @@ from d3s.rig.imports.camera_formats import (
     read_realsense,
     read_ros,
 )
+from d3s.rig.imports.data_sets import is_of_data_set, read_stereo_calibration
 from d3s.rig.imports.opencv_files import is_opencv, read_opencv
 from d3s.rig.imports.pair import CameraPair, rig_of
-from d3s.rig.imports.source import CalibrationFile, read_source, unknown
+from d3s.rig.imports.source import CalibrationFile, read_source
 from d3s.rig.rig import Rig
-from d3s.rig.stereo_calibration import read_stereo_calibration
 
 __all__ = ["ImportedRig", "read_rig"]
 
 _UNITS_M = 1e-6, 1e3
+_Reader = Callable[[CalibrationFile], CameraPair]
+_OF_ONE_FILE: dict[str, tuple[Callable[[CalibrationFile], bool], _Reader]] = {
+    "camera chain of Kalibr": (is_kalibr, read_kalibr),
+    "calibration of an OAK camera": (is_oak, read_oak),
+    "intrinsics of a RealSense camera": (is_realsense, read_realsense),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +57,22 @@ def read_rig(
     if unit_m is not None and not _UNITS_M[0] <= unit_m <= _UNITS_M[1]:
         raise InputError(f"unit_m={unit_m} must be in metres: 0.001 for millimetres.")
     if any(Path(os.fsdecode(path)).suffix.lower() == ".toml" for path in paths):
-        return _rig_file(paths)
-    sources = [read_source(path) for path in paths]
-    lines = next((one for one in sources if one.values is None), None)
+        if len(paths) > 1:
+            raise InputError(
+                f"{paths[0]} and {paths[1]}: a rig file has the whole camera. Give it alone."
+            )
+        return ImportedRig(rig=Rig.load(paths[0]), format="rig file")
+    lines = next((path for path in paths if is_of_data_set(path)), None)
     if lines is not None:
-        return _of_lines(lines, len(sources), swap=swap, unit_m=unit_m)
+        if len(paths) > 1:
+            raise InputError(f"{lines}: has both views of a data set. Give this file alone.")
+        if swap or unit_m is not None:
+            raise InputError(
+                f"{lines}: has rectified views, their order and their unit: leave swap and unit."
+            )
+        rig, name = read_stereo_calibration(lines)
+        return ImportedRig(rig=rig, format=name)
+    sources = [read_source(path) for path in paths]
     where = " and ".join(str(one.path) for one in sources)
     try:
         pair, name = _pair(sources, shape=shape, fisheye=fisheye, swap=swap)
@@ -77,12 +94,7 @@ def _pair(
     first = sources[0]
     if all(map(is_ros, sources)):
         return read_ros(sources[::-1] if swap else sources), "CameraInfo of ROS"
-    singles = {
-        "camera chain of Kalibr": (is_kalibr, read_kalibr),
-        "calibration of an OAK camera": (is_oak, read_oak),
-        "intrinsics of a RealSense camera": (is_realsense, read_realsense),
-    }
-    for name, (is_format, read) in singles.items():
+    for name, (is_format, read) in _OF_ONE_FILE.items():
         if is_format(first):
             if len(sources) > 1:
                 raise first.error(f"is the {name}, which has both cameras. Give this file alone.")
@@ -90,25 +102,6 @@ def _pair(
             return pair.swapped() if swap else pair, name
     for source in sources:
         if not is_opencv(source):
-            raise unknown(source)
+            raise source.unknown()
     pair = read_opencv(sources, shape=shape, fisheye=fisheye)
     return pair.swapped() if swap else pair, "calibration of OpenCV"
-
-
-def _rig_file(paths: Sequence[str | os.PathLike[str]]) -> ImportedRig:
-    if len(paths) > 1:
-        raise InputError(
-            f"{paths[0]} and {paths[1]}: a rig file has the whole camera. Give it alone."
-        )
-    return ImportedRig(rig=Rig.load(paths[0]), format="rig file")
-
-
-def _of_lines(
-    source: CalibrationFile, files: int, *, swap: bool, unit_m: float | None
-) -> ImportedRig:
-    if files > 1:
-        raise source.error("has both views of a data set. Give this file alone.")
-    if swap or unit_m is not None:
-        raise source.error("has rectified views, their order and their unit: leave swap and unit.")
-    found = read_stereo_calibration(source.path)
-    return ImportedRig(rig=found.rig, format=found.format)

@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 
 from d3s.rig.imports.pair import CameraPair, Projections
-from d3s.rig.imports.source import (
-    CalibrationFile,
-    first_of,
-    matrix,
-    numbers,
-    picture_size,
-    raw_camera,
-)
+from d3s.rig.imports.source import CalibrationFile, first_of, numbers
 from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
@@ -31,25 +24,21 @@ _KALIBR_FISHEYE = {"radtan": False, "none": False, "equidistant": True, "equi": 
 
 def is_kalibr(source: CalibrationFile) -> bool:
     """Whether a file is a camera chain of Kalibr."""
-    camera = (source.values or {}).get("cam0")
+    camera = source.values.get("cam0")
     return isinstance(camera, Mapping) and "intrinsics" in camera
 
 
 def read_kalibr(source: CalibrationFile) -> CameraPair:
     """Read cam0 and cam1 of a chain; lengths are metres."""
-    values = source.values or {}
-    tables = [values.get(name) for name in ("cam0", "cam1")]
-    if not all(isinstance(table, Mapping) for table in tables):
+    second = source.values.get("cam1")
+    if not isinstance(second, Mapping):
         raise source.error(
             "has no cam1. A stereo camera has two: calibrate them together with Kalibr."
         )
-    cameras = [
-        _kalibr_camera(source, f"cam{index}", table) for index, table in enumerate(tables) if table
-    ]
-    placement = (tables[1] or {}).get("T_cn_cnm1")
-    turn = matrix(source, "cam1.T_cn_cnm1", placement, (4, 4))
+    left, right = (_kalibr_camera(source, one, source.values[one]) for one in ("cam0", "cam1"))
+    turn = source.matrix("cam1.T_cn_cnm1", second.get("T_cn_cnm1"), (4, 4))
     return CameraPair(
-        cameras=(cameras[0], cameras[1]),
+        cameras=(left, right),
         rotation=np.ascontiguousarray(turn[:3, :3]),
         translation=turn[:3, 3].copy(),
         name=source.path.stem[:100] or "camchain",
@@ -69,20 +58,25 @@ def _kalibr_camera(source: CalibrationFile, name: str, table: Mapping[str, Any])
             f"{name}.distortion_model={distortion!r} is not supported: radtan, equidistant and "
             "none are."
         )
-    f_x, f_y, c_x, c_y = matrix(source, f"{name}.intrinsics", table.get("intrinsics"), (4,))
+    matrix = _matrix(source.matrix(f"{name}.intrinsics", table.get("intrinsics"), (4,)))
     coefficients = numbers(table.get("distortion_coeffs", []))
     if coefficients is None:
         raise source.error(f"{name}.distortion_coeffs must be numbers.")
     if "resolution" not in table:
         raise source.error(f"has no {name}.resolution.")
-    return raw_camera(
-        source,
+    return source.camera(
         f"{name}.intrinsics",
-        np.array([[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]]),
-        size=picture_size(source, table["resolution"]),
+        matrix,
+        size=table["resolution"],
         distortion=() if distortion == "none" else coefficients,
         fisheye=_KALIBR_FISHEYE[distortion],
     )
+
+
+def _matrix(values: FloatArray) -> FloatArray:
+    """Matrix K of both focal lengths and the principal point."""
+    f_x, f_y, c_x, c_y = values
+    return np.array([[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]])
 
 
 # Names in a file, and of the fields of a message in ROS 1 and in ROS 2.
@@ -94,20 +88,13 @@ _ROS_NAMES = {
     "width": ("image_width", "width"),
     "height": ("image_height", "height"),
 }
-_ROS_FISHEYE = {
-    "plumb_bob": False,
-    "rational_polynomial": False,
-    "": False,
-    "none": False,
-    "equidistant": True,
-    "fisheye": True,
-}
+_ROS_PINHOLE = "plumb_bob", "rational_polynomial", "", "none"
+_ROS_FISHEYE = "equidistant", "fisheye"
 
 
 def is_ros(source: CalibrationFile) -> bool:
     """Whether a file is a CameraInfo."""
-    values = source.values or {}
-    return _ros_value(values, "P") is not None and _ros_value(values, "K") is not None
+    return all(_ros_value(source, one) is not None for one in "PK")
 
 
 def read_ros(sources: Sequence[CalibrationFile]) -> CameraPair:
@@ -118,91 +105,68 @@ def read_ros(sources: Sequence[CalibrationFile]) -> CameraPair:
             "file of the left camera, then that of the right one."
         )
     left, right = (_ros_camera(source) for source in sources)
-    turns = [_ros_matrix(source, "R", (3, 3)) for source in sources]
-    views = [_ros_matrix(source, "P", (3, 4)) for source in sources]
-    if not any(view[:, 3].any() for view in views):
+    first, second = (
+        (_ros_matrix(source, "R", (3, 3)), _ros_matrix(source, "P", (3, 4))) for source in sources
+    )
+    if not (first[1][:, 3].any() or second[1][:, 3].any()):
         raise sources[1].error(
             "has no baseline: its projection P ends with 0, as that of the left camera does. Are "
             "these files of a stereo calibration, and not of two cameras on their own?"
         )
     return CameraPair(
         cameras=(left, right),
-        projections=Projections((turns[0], turns[1]), (views[0], views[1])),
-        name=str((sources[0].values or {}).get("camera_name") or sources[0].path.stem)[:100],
+        projections=Projections((first[0], second[0]), (first[1], second[1])),
+        name=str(sources[0].values.get("camera_name") or sources[0].path.stem)[:100],
     )
 
 
-def _ros_value(values: Mapping[str, Any], name: str) -> Any:
-    return first_of(values, _ROS_NAMES[name])
+def _ros_value(source: CalibrationFile, name: str) -> Any:
+    return first_of(source.values, _ROS_NAMES[name])
 
 
 def _ros_matrix(source: CalibrationFile, name: str, shape: tuple[int, int]) -> FloatArray:
-    return matrix(source, _ROS_NAMES[name][0], _ros_value(source.values or {}, name), shape)
+    return source.matrix(_ROS_NAMES[name][0], _ros_value(source, name), shape)
 
 
 def _ros_camera(source: CalibrationFile) -> RawCamera:
-    values = source.values or {}
-    model = str(values.get("distortion_model") or "").lower()
-    if model not in _ROS_FISHEYE:
-        known = ", ".join(name for name in _ROS_FISHEYE if name)
+    model = str(source.values.get("distortion_model") or "").lower()
+    if model not in (*_ROS_PINHOLE, *_ROS_FISHEYE):
+        known = ", ".join(name for name in (*_ROS_PINHOLE, *_ROS_FISHEYE) if name)
         raise source.error(f"distortion_model={model!r} is not supported: {known} are.")
-    coefficients = numbers(_ros_value(values, "D"))
+    coefficients = numbers(_ros_value(source, "D"))
     if coefficients is None:
         raise source.error("has no distortion_coefficients. Write zeros if there is none.")
-    size = _ros_value(values, "width"), _ros_value(values, "height")
+    size = _ros_value(source, "width"), _ros_value(source, "height")
     if None in size:
         raise source.error("has no image_width and image_height.")
-    return raw_camera(
-        source,
+    return source.camera(
         _ROS_NAMES["K"][0],
         _ros_matrix(source, "K", (3, 3)),
-        size=picture_size(source, size),
+        size=size,
         distortion=coefficients,
-        fisheye=_ROS_FISHEYE[model],
+        fisheye=model in _ROS_FISHEYE,
     )
 
 
 _CENTIMETRE_M = 0.01
-_OAK_LEFT, _OAK_RIGHT = 1, 2  # sockets of the mono cameras of an OAK-D
-_OAK_FISHEYE = {0: False, 1: True}
-_LEFT = "infra1", "left", "infrared1", "ir1", "left_camera", "cam0"
-_RIGHT = "infra2", "right", "infrared2", "ir2", "right_camera", "cam1"
-_BETWEEN = "extrinsics", "infra1_to_infra2", "left_to_right", "extrinsics_infra1_to_infra2"
-_REALSENSE_FISHEYE = {
-    "none": False,
-    "brown_conrady": False,
-    "modified_brown_conrady": False,
-    "inverse_brown_conrady": False,
-    "kannala_brandt4": True,
-}
-_INVERSES = "inverse_brown_conrady", "modified_brown_conrady"
+_OAK_SOCKETS = {"leftCameraSocket": 1, "rightCameraSocket": 2}  # of the mono cameras of an OAK-D
 
 
 def is_oak(source: CalibrationFile) -> bool:
     """Whether a file is the calibration of an OAK camera."""
-    return "cameraData" in (source.values or {})
-
-
-def is_realsense(source: CalibrationFile) -> bool:
-    """Whether a file has the intrinsics of a RealSense camera."""
-    left = first_of(source.values or {}, _LEFT)
-    return isinstance(left, Mapping) and "fx" in left
+    return "cameraData" in source.values
 
 
 def read_oak(source: CalibrationFile) -> CameraPair:
     """Read the stereo pair of an OAK camera."""
-    values = source.values or {}
+    values = source.values
     try:
         cameras = {int(socket): table for socket, table in values["cameraData"]}
     except (TypeError, ValueError) as error:
         raise source.error("cameraData must be a list of [socket, camera].") from error
-    sockets = values.get("stereoRectificationData") or {}
+    said = values.get("stereoRectificationData") or {}
     left, right = (
-        socket if socket in cameras else usual
-        for socket, usual in (
-            (sockets.get("leftCameraSocket"), _OAK_LEFT),
-            (sockets.get("rightCameraSocket"), _OAK_RIGHT),
-        )
+        said[name] if said.get(name) in cameras else usual for name, usual in _OAK_SOCKETS.items()
     )
     for socket in (left, right):
         if not isinstance(cameras.get(socket), Mapping):
@@ -222,16 +186,15 @@ def read_oak(source: CalibrationFile) -> CameraPair:
 
 def _oak_camera(source: CalibrationFile, table: Mapping[str, Any]) -> RawCamera:
     model = table.get("cameraType", 0)
-    if model not in _OAK_FISHEYE:
+    if model not in (0, 1):
         raise source.error(f"cameraType={model!r} is not supported: 0 and 1 are.")
     coefficients = numbers(table.get("distortionCoeff", [])) or []
-    return raw_camera(
-        source,
+    return source.camera(
         "intrinsicMatrix",
-        matrix(source, "intrinsicMatrix", table.get("intrinsicMatrix"), (3, 3)),
-        size=picture_size(source, (table.get("width"), table.get("height"))),
-        distortion=coefficients[:4] if _OAK_FISHEYE[model] else coefficients,
-        fisheye=_OAK_FISHEYE[model],
+        source.matrix("intrinsicMatrix", table.get("intrinsicMatrix"), (3, 3)),
+        size=(table.get("width"), table.get("height")),
+        distortion=coefficients[:4] if model == 1 else coefficients,
+        fisheye=model == 1,
     )
 
 
@@ -257,23 +220,32 @@ def _to_end(
     found = {socket: (turn, shift)}
     while True:
         table = cameras.get(socket, {}).get("extrinsics") or {}
-        following = table.get("toCameraSocket", -1)
-        if following not in cameras or following in found:
+        socket = table.get("toCameraSocket", -1)
+        if socket not in cameras or socket in found:
             return found
-        step = matrix(source, "rotationMatrix", table.get("rotationMatrix"), (3, 3))
+        step = source.matrix("rotationMatrix", table.get("rotationMatrix"), (3, 3))
         place = table.get("translation") or {}
         move = [place.get(axis) for axis in "xyz"] if isinstance(place, Mapping) else place
-        turn = step @ turn
-        shift = step @ shift + matrix(source, "translation", move, (3,))
-        socket = following
+        turn, shift = step @ turn, step @ shift + source.matrix("translation", move, (3,))
         found[socket] = turn, shift
+
+
+_LEFT = "infra1", "left", "infrared1", "ir1", "left_camera", "cam0"
+_RIGHT = "infra2", "right", "infrared2", "ir2", "right_camera", "cam1"
+_BETWEEN = "extrinsics", "infra1_to_infra2", "left_to_right", "extrinsics_infra1_to_infra2"
+_REALSENSE_MODELS = "none", "brown_conrady", "kannala_brandt4"  # not the inverse one
+
+
+def is_realsense(source: CalibrationFile) -> bool:
+    """Whether a file has the intrinsics of a RealSense camera."""
+    left = first_of(source.values, _LEFT)
+    return isinstance(left, Mapping) and "fx" in left
 
 
 def read_realsense(source: CalibrationFile) -> CameraPair:
     """Read the infrared pair of a RealSense camera."""
-    values = source.values or {}
-    right = first_of(values, _RIGHT)
-    between = first_of(values, _BETWEEN)
+    values = source.values
+    left, right, between = (first_of(values, names) for names in (_LEFT, _RIGHT, _BETWEEN))
     if not isinstance(right, Mapping):
         raise source.error("has no infra2 (or right) beside infra1: a stereo camera has two.")
     if not isinstance(between, Mapping):
@@ -281,41 +253,36 @@ def read_realsense(source: CalibrationFile) -> CameraPair:
             "has no extrinsics from infra1 to infra2, with rotation and translation."
         )
     turn = between.get("rotation")
-    rotation = matrix(source, "extrinsics.rotation", turn, (3, 3))
+    rotation = source.matrix("extrinsics.rotation", turn, (3, 3))
     if isinstance(turn, list) and len(turn) == 9:
         rotation = rotation.T  # librealsense has it column by column
     return CameraPair(
-        cameras=(
-            _realsense_camera(source, first_of(values, _LEFT)),
-            _realsense_camera(source, right),
-        ),
+        cameras=(_realsense_camera(source, left), _realsense_camera(source, right)),
         rotation=rotation,
-        translation=matrix(source, "extrinsics.translation", between.get("translation"), (3,)),
+        translation=source.matrix("extrinsics.translation", between.get("translation"), (3,)),
         name=str(values.get("name") or values.get("device") or source.path.stem)[:100],
     )
 
 
 def _realsense_camera(source: CalibrationFile, table: Mapping[str, Any]) -> RawCamera:
-    names = "fx", "fy", "ppx", "ppy", "width", "height"
-    others = {"ppx": "cx", "ppy": "cy"}
-    found = [table.get(name, table.get(others.get(name, ""))) for name in names]
-    missing = [name for name, value in zip(names, found, strict=True) if value is None]
+    table = {"ppx": table.get("cx"), "ppy": table.get("cy"), **table}
+    found = {one: table.get(one) for one in ("fx", "fy", "ppx", "ppy", "width", "height")}
+    missing = [name for name, value in found.items() if value is None]
     if missing:
         raise source.error(f"has a camera without {missing[0]}.")
-    f_x, f_y, c_x, c_y = matrix(source, "fx, fy, ppx and ppy", found[:4], (4,))
+    *lens, width, height = found.values()
     model = str(table.get("model", "none")).lower().rpartition(".")[2].replace(" ", "_")
     coefficients = numbers(table.get("coeffs", [])) or []
-    if any(coefficients) and (model not in _REALSENSE_FISHEYE or model in _INVERSES):
+    if any(coefficients) and model not in _REALSENSE_MODELS:
         raise source.error(
             f"model={model!r} with coefficients that are not 0 is not supported: brown_conrady and "
             "kannala_brandt4 are."
         )
-    fisheye = _REALSENSE_FISHEYE.get(model, False)
-    return raw_camera(
-        source,
+    fisheye = model == "kannala_brandt4"
+    return source.camera(
         "fx, fy, ppx and ppy",
-        np.array([[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]]),
-        size=picture_size(source, found[4:]),
+        _matrix(source.matrix("fx, fy, ppx and ppy", lens, (4,))),
+        size=(width, height),
         distortion=coefficients[:4] if fisheye else coefficients,
         fisheye=fisheye,
     )

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 
 from d3s.rig.imports.pair import CameraPair, Projections
-from d3s.rig.imports.source import (
-    CalibrationFile,
-    first_of,
-    matrix,
-    numbers,
-    picture_size,
-    raw_camera,
-)
+from d3s.rig.imports.source import CalibrationFile, first_of, numbers
 from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
@@ -36,7 +29,7 @@ _SIDES = ("1", "2"), ("l", "r"), ("left", "right"), ("0", "1")
 
 def is_opencv(source: CalibrationFile) -> bool:
     """Whether a file has values of a camera, or of how two cameras stand."""
-    values = _plain(source.values or {})
+    values = _plain(source.values)
     names = {name for marks in _SIDES for mark in marks for name in _sided(_MATRIX, mark)}
     has_camera = any(_is_matrix(values.get(name)) for name in {*names, *_MATRIX[1:]})
     return has_camera or first_of(values, _TRANSLATION) is not None
@@ -45,13 +38,12 @@ def is_opencv(source: CalibrationFile) -> bool:
 def read_opencv(
     sources: Sequence[CalibrationFile], *, shape: tuple[int, int] | None, fisheye: bool
 ) -> CameraPair:
-    """Read the cameras of one file or of several.
+    """Read one stereo file; or the left camera, the right camera, and the file that has R and T.
 
-    They are one stereo file; or the left camera, the right camera, and the file that has R and T.
     The rows and columns of the pictures, and that the distortion is that of `cv2.fisheye`, are for
     files that do not say it.
     """
-    tables = [_plain(source.values or {}) for source in sources]
+    tables = [_plain(source.values) for source in sources]
     everything: dict[str, Any] = {}
     for table in reversed(tables):
         everything |= table
@@ -65,8 +57,9 @@ def read_opencv(
     else:
         single = [one for one in zip(sources, tables, strict=True) if _mono(one[1]) is not None]
         if len(single) != 2:
+            cameras_in_words = "one camera" if len(single) == 1 else f"{len(single)} cameras"
             raise sources[0].error(
-                f"has {_counted(len(single))} alone, and a stereo camera has two. Give the file "
+                f"has {cameras_in_words} alone, and a stereo camera has two. Give the file "
                 "of the left camera, the file of the right one, and the file with R and T."
             )
         cameras = [_camera(source, table, None, shape, fisheye) for source, table in single]
@@ -79,10 +72,6 @@ def read_opencv(
         unit_is_known=False,
         name=sources[0].path.stem[:100] or "stereo camera",
     )
-
-
-def _counted(cameras: int) -> str:
-    return "one camera" if cameras == 1 else f"{cameras} cameras"
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,10 +134,9 @@ def _camera(
     if coefficients is None:
         raise source.error("has distortion coefficients that are no numbers.")
     flag = numbers(first_of(values, _FISHEYE))
-    return raw_camera(
-        source,
+    return source.camera(
         "the camera matrix",
-        matrix(source, "camera matrix", found, (3, 3)),
+        source.matrix("camera matrix", found, (3, 3)),
         size=_size(source, values, shape),
         distortion=coefficients,
         fisheye=fisheye or bool(flag and flag[0]),
@@ -157,15 +145,15 @@ def _camera(
 
 def _size(
     source: CalibrationFile, values: Mapping[str, Any], shape: tuple[int, int] | None
-) -> tuple[int, int]:
+) -> Sequence[Any]:
     if shape is not None:
         return shape[1], shape[0]
     size = first_of(values, _SIZE)
     if size is not None:
-        return picture_size(source, size)
+        return list(size)
     for width, height in _WIDTHS:
         if width in values and height in values:
-            return picture_size(source, (values[width], values[height]))
+            return values[width], values[height]
     raise source.error(
         "does not say the size of the pictures. Add image_width and image_height to it; or say "
         "--shape ROWSxCOLS on the command line, shape=(rows, cols) in Python."
@@ -189,8 +177,8 @@ def _placement(
     if angles is not None and len(angles) == 3:  # a rotation vector
         rotation = np.asarray(cv2.Rodrigues(np.array(angles))[0], dtype=np.float64)
     else:
-        rotation = matrix(sources[-1], "R", turn, (3, 3))
-    return rotation, matrix(sources[-1], "T", shift, (3,))
+        rotation = sources[-1].matrix("R", turn, (3, 3))
+    return rotation, sources[-1].matrix("T", shift, (3,))
 
 
 def _projections(source: CalibrationFile, values: Mapping[str, Any]) -> Projections | None:
@@ -198,10 +186,6 @@ def _projections(source: CalibrationFile, values: Mapping[str, Any]) -> Projecti
     found = [values.get(name) for name in ("r1", "r2", "p1", "p2")]
     if any(one is None for one in found):
         return None
-    turns = [
-        matrix(source, name, one, (3, 3)) for name, one in zip(("R1", "R2"), found, strict=False)
-    ]
-    views = [
-        matrix(source, name, one, (3, 4)) for name, one in zip(("P1", "P2"), found[2:], strict=True)
-    ]
-    return Projections((turns[0], turns[1]), (views[0], views[1]))
+    turns = source.matrix("R1", found[0], (3, 3)), source.matrix("R2", found[1], (3, 3))
+    views = source.matrix("P1", found[2], (3, 4)), source.matrix("P2", found[3], (3, 4))
+    return Projections(turns, views)

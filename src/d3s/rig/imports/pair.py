@@ -8,7 +8,7 @@ import numpy as np
 
 from d3s.errors import InputError
 from d3s.rig.rig import Rig
-from d3s.rig.stereo_camera import LONG_BASELINE_M, RawCamera, Stereo, long_baseline
+from d3s.rig.stereo_camera import LONG_BASELINE_M, RawCamera, long_baseline
 from d3s.types import FloatArray
 
 _SAME_PX = 0.01  # rows by which views may differ that count as rectified
@@ -57,6 +57,10 @@ class CameraPair:
             projections=None,
         )
 
+    def rig(self, **values: Any) -> Rig:
+        """Rig of rectified views of the size of the left picture, of the arguments of a pinhole."""
+        return Rig.of_pinhole(shape=self.cameras[0].shape, name=self.name, **values)
+
     def remarks(self, rig: Rig) -> tuple[str, ...]:
         """Questions about the rig that a person should look at."""
         if self.unit_is_known or rig.optics.baseline_m < LONG_BASELINE_M:
@@ -66,10 +70,7 @@ class CameraPair:
 
 
 def rig_of(pair: CameraPair, *, rectified: bool = False) -> Rig:
-    """Rig of two cameras.
-
-    `rectified`: whether the pictures are rectified already, by the projections of the file.
-    """
+    """Rig of two cameras, or of pictures that the projections of the file have rectified."""
     if rectified and pair.projections is None:
         raise InputError(
             "the files have no projection matrices P of rectified views, which rectified pictures "
@@ -123,13 +124,11 @@ def _is_rectified(pair: CameraPair, rotation: FloatArray, translation: FloatArra
 
 def _as_it_is(pair: CameraPair, translation: FloatArray) -> Rig:
     left, right = pair.cameras
-    return Rig.of_pinhole(
+    return pair.rig(
         focal_length_px=left.focal_lengths_px[0],
         baseline_m=float(np.linalg.norm(translation)) * pair.unit_m,
         principal_point_px=left.principal_point_px,
         principal_point_right_px=(right.principal_point_px[0], left.principal_point_px[1]),
-        shape=left.shape,
-        name=pair.name,
     )
 
 
@@ -147,18 +146,13 @@ def _of_projections(pair: CameraPair, *, rectified: bool) -> Rig:
             "Are both files of one stereo calibration?"
         )
     _check_sides((first[:, 3] - second[:, 3]) / focal * pair.unit_m)
-    left = pair.cameras[0]
-    rig = Rig.of_pinhole(
+    rig = pair.rig(
         focal_length_px=focal,
         baseline_m=float(first[0, 3] - second[0, 3]) / focal * pair.unit_m,
         principal_point_px=(float(first[0, 2]), float(first[1, 2])),
         principal_point_right_px=(float(second[0, 2]), float(second[1, 2])),
-        shape=left.shape,
-        name=pair.name,
     )
-    if rectified:
-        return rig
-    return _with_cameras(rig, pair.cameras, pair.projections.rotations)
+    return rig if rectified else _with_cameras(rig, pair.cameras, pair.projections.rotations)
 
 
 def _rectifying(pair: CameraPair, rotation: FloatArray, translation: FloatArray) -> Rig:
@@ -180,12 +174,10 @@ def _rectifying(pair: CameraPair, rotation: FloatArray, translation: FloatArray)
     focal = _focal_length_px(pair.cameras, crosses)
     x, y = np.mean([cross[0] for cross in crosses], axis=0)
     centre = (left.cols_px - 1) / 2 - focal * x, (left.rows_px - 1) / 2 - focal * y
-    rig = Rig.of_pinhole(
+    rig = pair.rig(
         focal_length_px=focal,
         baseline_m=float(np.linalg.norm(translation)) * pair.unit_m,
         principal_point_px=(float(centre[0]), float(centre[1])),
-        shape=left.shape,
-        name=pair.name,
     )
     return _with_cameras(rig, pair.cameras, turns)
 
@@ -224,7 +216,4 @@ def _with_cameras(
         camera.replace(rotation=tuple(map(tuple, turn.tolist())))
         for camera, turn in zip(cameras, turns, strict=True)
     )
-    if rig.stereo is None:
-        raise ValueError("the rig has no principal point.")
-    values = {name: getattr(rig.stereo, name) for name in Stereo.model_fields}
-    return rig.replace(stereo=Stereo(**{**values, "left": left, "right": right}))
+    return rig.replace(stereo=rig.stereo and rig.stereo.replace(left=left, right=right))

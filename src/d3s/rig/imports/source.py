@@ -5,9 +5,8 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,37 +16,83 @@ from d3s.rig.stereo_camera import RawCamera
 from d3s.types import FloatArray
 
 _LARGEST_FILE = 1_000_000  # bytes; calibration files have a few thousand
-_LINES = re.compile(
-    r"^\s*(cam0\s*=|P_rect_0\d\s*:|P[0-3]\s*:(\s+[-+\d.eE]+){12}\s*$)", re.MULTILINE
-)
+_SKEW_PX = 1e-6
 _KNOWN = (
     "Known are calib.txt of Middlebury, ETH3D and KITTI, YAML or XML of OpenCV, camchain YAML of "
     "Kalibr, CameraInfo YAML of ROS, JSON of RealSense and OAK cameras, and rig files (.toml)."
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CalibrationFile:
-    """Values of a calibration file by name; matrices of OpenCV are tables of rows, cols and data.
-
-    There are none if the file has lines `name=value` or `name: value`, which
-    `d3s.rig.stereo_calibration` reads.
-    """
+class CalibrationFile(NamedTuple):
+    """Values of a calibration file by name; OpenCV matrices are tables of rows, cols, data."""
 
     path: Path
-    values: Mapping[str, Any] | None
+    values: Mapping[str, Any]
 
     def error(self, words: str) -> InputError:
         """Error that names the file."""
         return InputError(f"{self.path}: {words}")
 
+    def unknown(self) -> InputError:
+        """Error for a file whose values are of no known format."""
+        names = ", ".join(map(str, list(self.values)[:8]))
+        return self.error(
+            f"is no calibration of a stereo camera that is known: it has {names}. {_KNOWN}"
+        )
+
+    def matrix(self, name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
+        """Matrix of a shape, row by row, of a value that the file has under this name, or None."""
+        if value is None:
+            raise self.error(f"has no {name}. Is it the whole calibration of a stereo camera?")
+        found = numbers(value)
+        if found is None or len(found) != math.prod(shape):
+            words = " x ".join(map(str, shape))
+            raise self.error(f"{name}={short_repr(value)} must have {words} numbers.")
+        return np.array(found).reshape(shape)
+
+    def camera(
+        self,
+        name: str,
+        matrix: FloatArray,
+        *,
+        size: Sequence[Any],
+        distortion: Sequence[float] = (),
+        fisheye: bool = False,
+    ) -> RawCamera:
+        """Camera of a matrix K (3, 3) of this name, and of width and height of its pictures.
+
+        The coefficients are those of OpenCV, of its equidistant model if `fisheye`.
+        """
+        below = matrix[[1, 2, 2, 2], [0, 0, 1, 2]]
+        if not np.allclose(below, (0, 0, 0, 1), rtol=0, atol=_SKEW_PX):
+            raise self.error(f"{name} is no camera matrix: it must be [fx 0 cx; 0 fy cy; 0 0 1].")
+        if abs(matrix[0, 1]) > _SKEW_PX:
+            raise self.error(
+                f"{name} has a skew of {matrix[0, 1]:g} px, which is not supported. Calibrate "
+                "without skew."
+            )
+        sides = numbers(list(size))
+        if sides is None or len(sides) != 2 or any(one < 1 or one != int(one) for one in sides):
+            raise self.error(
+                f"has a picture size of {short_repr(list(size))}: it must be two whole numbers, "
+                "width and height."
+            )
+        coefficients = tuple(float(one) for one in distortion) if any(distortion) else ()
+        if coefficients:  # some programs write k1 alone
+            coefficients += (0.0,) * (4 - len(coefficients))
+        return RawCamera(
+            model="fisheye" if fisheye else "pinhole",
+            rows_px=int(sides[1]),
+            cols_px=int(sides[0]),
+            focal_lengths_px=(float(matrix[0, 0]), float(matrix[1, 1])),
+            principal_point_px=(float(matrix[0, 2]), float(matrix[1, 2])),
+            distortion=coefficients,
+        )
+
 
 def read_source(path: str | os.PathLike[str]) -> CalibrationFile:
-    """Read a calibration file of any kind but a rig file."""
-    where = Path(os.fsdecode(path))
-    text = _text(where)
-    if _LINES.search(text):
-        return CalibrationFile(path=where, values=None)
+    """Read the values of a calibration file in JSON, YAML or XML."""
+    where, text = Path(os.fsdecode(path)), text_of(path)
     try:
         values = _parsed(text)
     except (ValueError, RecursionError) as error:
@@ -55,29 +100,23 @@ def read_source(path: str | os.PathLike[str]) -> CalibrationFile:
         raise InputError(f"{where} cannot be read as a calibration file: {words}.") from error
     if not isinstance(values, dict) or not values:
         raise InputError(f"{where} is no calibration file: it has no values by name. {_KNOWN}")
-    return CalibrationFile(path=where, values=values)
+    return CalibrationFile(where, values)
 
 
-def unknown(source: CalibrationFile) -> InputError:
-    """Error for a file whose values are of no known format."""
-    names = ", ".join(map(str, list(source.values or ())[:8]))
-    return source.error(
-        f"is no calibration of a stereo camera that is known: it has {names}. {_KNOWN}"
-    )
-
-
-def _text(path: Path) -> str:
+def text_of(path: str | os.PathLike[str]) -> str:
+    """Text of a calibration file of any kind but a rig file."""
+    where = Path(os.fsdecode(path))
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder. Name the calibration file in it.")
-        with path.open("rb") as file:
+        if where.is_dir():
+            raise InputError(f"{where} is a folder. Name the calibration file in it.")
+        with where.open("rb") as file:
             raw = file.read(_LARGEST_FILE + 1)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}. Check the name.") from error
+        raise InputError(f"{where} cannot be read: {error.strerror}. Check the name.") from error
     except ValueError as error:  # a zero byte in the path
-        raise InputError(f"{path} cannot be read: {error}. Check the name.") from error
+        raise InputError(f"{where} cannot be read: {error}. Check the name.") from error
     if len(raw) > _LARGEST_FILE or b"\0" in raw:
-        raise InputError(f"{path} is no calibration file: it is no short text. {_KNOWN}")
+        raise InputError(f"{where} is no calibration file: it is no short text. {_KNOWN}")
     return raw.decode("utf-8-sig", errors="replace")
 
 
@@ -98,10 +137,10 @@ def _parsed(text: str) -> Any:
     loader.add_constructor("tag:yaml.org,2002:opencv-matrix", table)
     body = re.sub(r"\A%YAML:?\s*1\.\d[^\n]*\n", "", start)  # OpenCV's header is no proper YAML
     try:
-        documents = [one for one in yaml.load_all(body, Loader=loader) if one is not None]
+        documents = (one for one in yaml.load_all(body, Loader=loader) if one is not None)
+        return next(documents, None)  # `ros2 topic echo` prints many
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
-    return documents[0] if documents else None  # `ros2 topic echo` prints many
 
 
 def _parsed_xml(text: str) -> Any:
@@ -131,9 +170,6 @@ def _node(node: Any) -> Any:
     return {"data": matrix.ravel().tolist()}
 
 
-_SKEW_PX = 1e-6
-
-
 def numbers(value: Any) -> list[float] | None:
     """Numbers of a value: of a list, nested or not, a matrix of OpenCV, or one number.
 
@@ -156,64 +192,3 @@ def numbers(value: Any) -> list[float] | None:
 def first_of(values: Mapping[str, Any], names: Iterable[str]) -> Any:
     """Value of the first of these names that there is; None if there is none."""
     return next((values[name] for name in names if name in values), None)
-
-
-def matrix(source: CalibrationFile, name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
-    """Matrix of a shape, row by row.
-
-    `name` is for the error; `value` is None if the file does not have it; `shape` has rows and
-    columns, or the number of values.
-    """
-    if value is None:
-        raise source.error(f"has no {name}. Is it the whole calibration of a stereo camera?")
-    found = numbers(value)
-    if found is None or len(found) != math.prod(shape):
-        words = " x ".join(map(str, shape))
-        raise source.error(f"{name}={short_repr(value)} must have {words} numbers.")
-    return np.array(found).reshape(shape)
-
-
-def raw_camera(
-    source: CalibrationFile,
-    name: str,
-    camera_matrix: FloatArray,
-    *,
-    size: tuple[int, int],
-    distortion: Sequence[float] = (),
-    fisheye: bool = False,
-) -> RawCamera:
-    """Camera of a matrix K (3, 3).
-
-    `name` of the matrix is for the error; `size` is width and height; the coefficients are those of
-    OpenCV, of its equidistant model if `fisheye`.
-    """
-    below = camera_matrix[[1, 2, 2, 2], [0, 0, 1, 2]]
-    if not np.allclose(below, (0, 0, 0, 1), rtol=0, atol=_SKEW_PX):
-        raise source.error(f"{name} is no camera matrix: it must be [fx 0 cx; 0 fy cy; 0 0 1].")
-    if abs(camera_matrix[0, 1]) > _SKEW_PX:
-        raise source.error(
-            f"{name} has a skew of {camera_matrix[0, 1]:g} px, which is not supported. Calibrate "
-            "without skew."
-        )
-    coefficients = tuple(float(one) for one in distortion) if any(distortion) else ()
-    if coefficients:  # some programs write k1 alone
-        coefficients += (0.0,) * (4 - len(coefficients))
-    return RawCamera(
-        model="fisheye" if fisheye else "pinhole",
-        rows_px=int(size[1]),
-        cols_px=int(size[0]),
-        focal_lengths_px=(float(camera_matrix[0, 0]), float(camera_matrix[1, 1])),
-        principal_point_px=(float(camera_matrix[0, 2]), float(camera_matrix[1, 2])),
-        distortion=coefficients,
-    )
-
-
-def picture_size(source: CalibrationFile, values: Sequence[Any]) -> tuple[int, int]:
-    """Width and height of the pictures, whole numbers from 1 on."""
-    found = numbers(list(values))
-    if found is None or len(found) != 2 or any(one < 1 or one != int(one) for one in found):
-        raise source.error(
-            f"has a picture size of {short_repr(list(values))}: it must be two whole numbers, "
-            "width and height."
-        )
-    return int(found[0]), int(found[1])

@@ -16,7 +16,7 @@ from d3s.files.raw import named
 from d3s.lab.evaluate.truth import near_jumps
 from d3s.record import short_repr
 from d3s.rig import Rig
-from d3s.rig.stereo_calibration import read_stereo_calibration
+from d3s.rig.imports.data_sets import read_stereo_calibration
 from d3s.types import FloatArray, Image, Mask
 
 Layout = Literal["middlebury", "kitti"]
@@ -208,31 +208,29 @@ class StereoScene:
 
 
 def read_scene(files: SceneFiles, disparities: int | None = None) -> StereoScene:
-    """Read a scene.
-
-    `disparities` is the number of whole disparities to search; that of the calibration file if left
-    out, or `DEFAULT_DISPARITIES` if it has none.
-    """
+    """Read a scene; `disparities` to search are those of its file if left out, or the default."""
     left, right = read_image(files.left), read_image(files.right)
-    calibration = read_stereo_calibration(files.calibration)
+    rig, _ = read_stereo_calibration(files.calibration)
+    views = rig.stereo
     disparity_px = _read_disparity_px(files.truth, files.layout)
     shapes = {files.right: right.shape, files.truth: disparity_px.shape}
-    if calibration.shape is not None:
-        shapes[files.calibration] = calibration.shape
+    if views is not None and views.shape is not None:
+        shapes[files.calibration] = views.shape
     for path, shape in shapes.items():
         if shape != left.shape:
             raise InputError(
                 f"{path} is for views of {shape[1]} x {shape[0]} px, and {Path(files.left).name} "
                 f"has {left.shape[1]} x {left.shape[0]}. Use files of one size of the data set."
             )
-    number = disparities or calibration.disparities or DEFAULT_DISPARITIES
+    told = None if views is None else views.disparity_range_px
+    number = disparities or (DEFAULT_DISPARITIES if told is None else int(told[1]) + 1)
     return StereoScene(
         name=files.name,
         left=left,
         right=right,
-        rig=calibration.rig,
+        rig=rig,
         disparities=number,
-        depth_range_m=calibration.depth_range_m(number),
+        depth_range_m=rig.optics.depth_range_m((0.0, number - 1.0)),
         disparity_px=disparity_px,
         occluded=_occluded(files, disparity_px),
     )
