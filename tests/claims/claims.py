@@ -188,7 +188,7 @@ OTHERS = [
     about("league-planes", "`joint` on its planes, at the common density",
           0.07992, "cm", partial(depth.common_mae_cm, "planes", "joint"), **SLOW),
     about("league-consensus", "`consensus` on its planes, at the common density",
-          0.5637, "cm", partial(depth.common_mae_cm, "planes", "consensus"), **SLOW),
+          0.3057, "cm", partial(depth.common_mae_cm, "planes", "consensus"), **SLOW),
     about("league-order", "order of eight methods on its planes: neighbours in place, of 7",
           7, "", partial(depth.in_order, "planes", *RIVALS), 0.0, **SLOW),
     at_least("lenses-first", "sections, of 4, that `joint` leads with typical lenses, calibrated",

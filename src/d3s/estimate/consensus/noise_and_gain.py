@@ -25,7 +25,7 @@ from d3s.types import FloatArray, Image
 LEAST_SHARE = 1.0
 """Least of a denominator that is left, over the noise that it had: weaker texture has no depth.
 
-With 0.1 planes are as accurate, and weak scenes get more wrong depths: 27 for 20 % of the pixels."""
+With 0.1 planes are as accurate, but in weak scenes 27 instead of 20 % of the pixels are wrong."""
 
 _CANDIDATES = 120  # 0.7 px apart for the prototype: near enough to compare contrasts
 _SURE = 0.5  # confidence of the matches that are compared

@@ -180,6 +180,7 @@ _DRAWN = (0.0, 0.1, 0.5, ACCURACY_THRESHOLD, 0.95)
 
 PAPER_RIVALS = ("guo2017", "li2010", "takeda2013", "sift")
 
+
 def make_accuracy(context: Context) -> Result:
     """Make the item: sweeps over planes for all methods, figures, tables and comparisons."""
     measured = measure(context)
@@ -318,7 +319,9 @@ def _range_row(line: AccuracyCurve) -> dict[str, Cell]:
         "method": line.method,
         "threshold": line.threshold,
         **dict(zip(("nearest_m", "farthest_m"), ends, strict=True)),
-        **dict(zip(("every_texture_nearest_m", "every_texture_farthest_m"), strict_ends, strict=True)),
+        **dict(
+            zip(("every_texture_nearest_m", "every_texture_farthest_m"), strict_ends, strict=True)
+        ),
         "mae_cm": 100 * all_mae_m,
         "share_with_depth": all_share,
         "mae_in_range_cm": 100 * mae_m,
@@ -382,7 +385,10 @@ def _threshold_comparisons(lines: Sequence[AccuracyCurve], *, is_quick: bool) ->
             abs(_change(low, middle)[0]) <= 2 * STEP_M,
         ),
         (
-            (f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5", "range longer, density much less"),
+            (
+                f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
+                "range longer, density much less",
+            ),
             _changed(middle, high),
             high_longer_m > STEP_M and high_kept < 0.8,
         ),

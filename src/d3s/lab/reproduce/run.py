@@ -22,7 +22,6 @@ from d3s.lab.reproduce.item import (
     ERROR,
     Context,
     Item,
-    Result,
     Rows,
     plain,
     stored_result,
