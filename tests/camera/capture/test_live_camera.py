@@ -10,7 +10,6 @@ import pytest
 import d3s
 from calibrations import calibration
 from d3s.camera.capture import FaultKind, LiveCamera
-from d3s.camera.capture.live_camera import misfit
 from d3s.errors import InputError
 from d3s.frames import Frame, Refused, Source
 from fake_camera import FakeDevice, FakeFault, FakeScript, script_number
@@ -211,15 +210,3 @@ def test_the_first_frame_is_given_again():
     assert [one.number for one in take(camera, 3)] == [0, 1, 2]
     with watched({"kind": "freeze", "at": 0, "seconds": 5.0}) as camera:
         assert camera.first(0.3) is None
-
-
-def test_a_rig_that_does_not_fit_is_named():
-    frame = Frame(number=0, counts=np.zeros((60, 100), np.uint8), full_scale=255)
-    rig = d3s.Rig.paper_prototype()
-    assert "has no calibration" in misfit(frame, rig)
-    views = np.zeros((2, 60, 100), np.float32)
-    pair = Frame(number=0, views=(views[0], views[1]))
-    assert misfit(pair, rig) == ""
-    calibrated = rig.replace(calibration=calibration(frame_rows_px=120, frame_cols_px=260))
-    assert "calibrated for (120, 260)" in misfit(frame, calibrated)
-    assert "calibrated for views of" in misfit(pair, calibrated)

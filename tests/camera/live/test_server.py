@@ -102,20 +102,6 @@ def test_wrong_panels_are_a_problem(live, panels):
     assert talk(live.address, work)
 
 
-def test_snapshot_is_the_frame_shown(live):
-    import d3s
-
-    async def work(socket):
-        hello, _ = await message_of(socket, "hello")
-        assert hello["abilities"]["snapshot"]
-        header, _ = await frame_of(socket, panels=[])
-        return header, await answer_to(socket, ask="snapshot", serial=header["serial"])
-
-    header, answer = talk(live.address, work)
-    saved = d3s.DepthMap.load(live.feed.folder / answer["file"])
-    assert np.nanmedian(saved.depth_m) == pytest.approx(depth_of(header["number"]), abs=0.02)
-
-
 # Refused ------------------------------------------------------------------------------------------
 
 

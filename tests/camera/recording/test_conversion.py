@@ -59,7 +59,6 @@ def check(path, frames):
         [raw(0), raw(1), raw(4)],
         [raw(0, 65535)],
         [raw(0, 255, np.uint8)],
-        [raw(0, 1023)],
         [pair(0), pair(1)],
     ],
 )

@@ -178,20 +178,6 @@ def test_no_recording_is_refused_in_a_sentence(tmp_path, content):
         Recording(tmp_path / "none.mcap")
 
 
-def test_nothing_is_replaced_without_being_asked(tmp_path):
-    path = tmp_path / "a.mcap"
-    path.write_text("mine")
-    with pytest.raises(OutputError, match=r"a\.mcap exists"):
-        RecordingWriter(path)
-    assert path.read_text() == "mine"
-    write_again = RecordingWriter(path, overwrite=True)
-    write_again.write(counts_frame(0))
-    write_again.close()
-    write_again.close()
-    with Recording(path) as recording:
-        assert recording.frame_count == 1
-
-
 class _SlowWriter(RecordingWriter):
     def write(self, frame, **rest):
         time.sleep(0.05)

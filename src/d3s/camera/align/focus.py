@@ -29,6 +29,7 @@ from d3s.types import FloatArray, Image, Mask
 FOCUS_SHARE, FOCUS_LEAST_M = 0.25, 2e-6
 """Limit of the focus difference: a share of the design's, and at least so much."""
 _ACROSS = 5  # blocks across a field, and down
+_SMALLEST_BLOCK_PX, _LARGEST_BLOCK_PX = 32, 96  # for the sharpness
 _ROOM_SHARE = 0.25  # of the side of a field: largest block
 _FEWEST_BLOCKS = 6
 _MIDDLE_SHARE = 0.5  # of the width and height of the field, for the focus difference
@@ -63,20 +64,33 @@ class Sharpness(NamedTuple):
         return middle, middle * 1.25 * max(scatter, 0.01) / np.sqrt(known.size)
 
 
-class Block(NamedTuple):
-    """Square blocks of both halves that show the same texture."""
+class BothHalves(NamedTuple):
+    """Frame with the places that both halves show, and the noise variance of each half."""
 
-    left: Image
-    right: Image
-    place: int  # number of the match
+    image: Image
+    fields: Fields
+    matched: Matched
+    noises: list[float]
 
 
-def cut_blocks(
-    image: Image, matched: Matched, fields: Fields, side_px: int, *, share: float = 1.0
-) -> list[Block]:
-    """Cut blocks at matched places, evenly over the field, each within both fields."""
+def both_halves(image: Image, fields: Fields, matched: Matched) -> BothHalves:
+    """Frame with its matches, and the noise from the middle of both fields."""
+    noises = []
+    for box in (fields.left, fields.right):
+        middle = np.s_[
+            box.row + box.rows // 4 : box.row + 3 * box.rows // 4 : 2,
+            box.col + box.cols // 4 : box.col + 3 * box.cols // 4 : 2,
+        ]
+        noises.append(noise_variance(image[middle]))
+    return BothHalves(image, fields, matched, noises)
+
+
+def _cut_blocks(
+    seen: BothHalves, side_px: int, *, share: float = 1.0
+) -> list[tuple[Image, Image, int]]:
+    """Square blocks of both halves with the numbers of their matches, evenly over the field."""
     half = side_px // 2
-    box = fields.left
+    matched, box = seen.matched, seen.fields.left
     across, down = (
         (place - first) / size
         for place, first, size in zip(
@@ -85,22 +99,22 @@ def cut_blocks(
     )
     across, down = (0.5 + (place - 0.5) / share for place in (across, down))
     cells = np.floor(_ACROSS * across) * _ACROSS + np.floor(_ACROSS * down)
-    blocks = []
     inside = (np.abs(across - 0.5) < 0.5) & (np.abs(down - 0.5) < 0.5)
-    for outline, places in (
-        (fields.left_outline_px, matched.left_px),
-        (fields.right_outline_px, matched.right_px),
-    ):
-        inside &= _is_inside(outline, places, half)
+    inside &= _is_inside(seen.fields.left_outline_px, matched.left_px, half)
+    inside &= _is_inside(seen.fields.right_outline_px, matched.right_px, half)
+    blocks = []
     for cell in np.unique(cells[inside]):
         numbers = np.flatnonzero(inside & (cells == cell))
         best = int(numbers[np.argmin(matched.sigma_px[numbers])])
-        parts = []
-        for place in (matched.left_px[best], matched.right_px[best]):
-            col, row = (int(np.rint(value)) - half for value in place)
-            parts.append(image[row : row + side_px, col : col + side_px])
-        if all(part.shape == (side_px, side_px) for part in parts):
-            blocks.append(Block(parts[0], parts[1], best))
+        left, right = (
+            seen.image[row : row + side_px, col : col + side_px]
+            for col, row in (
+                np.rint(places[best]).astype(int) - half
+                for places in (matched.left_px, matched.right_px)
+            )
+        )
+        if left.shape == right.shape == (side_px, side_px):
+            blocks.append((left, right, best))
     return blocks
 
 
@@ -122,11 +136,13 @@ def _is_inside(outline_px: FloatArray, places_px: FloatArray, half_px: int) -> M
     )
 
 
-def measure_sharpness(blocks: list[Block], matched: Matched, noises: list[float]) -> Sharpness:
-    """Band ratio of each block of both halves, with noise taken out."""
-    places = matched.left_px[[block.place for block in blocks]].reshape(-1, 2)
-    left = [_band_ratio(block.left, noises[0]) for block in blocks]
-    right = [_band_ratio(block.right, noises[1]) for block in blocks]
+def measure_sharpness(seen: BothHalves) -> Sharpness:
+    """Band ratio of blocks of both halves, with noise taken out."""
+    side = max(min(_LARGEST_BLOCK_PX, seen.fields.left.rows // 5), _SMALLEST_BLOCK_PX)
+    blocks = _cut_blocks(seen, side)
+    left = [_band_ratio(block, seen.noises[0]) for block, _, _ in blocks]
+    right = [_band_ratio(block, seen.noises[1]) for _, block, _ in blocks]
+    places = seen.matched.left_px[[number for _, _, number in blocks]].reshape(-1, 2)
     return Sharpness(places, np.array(left), np.array(right))
 
 
@@ -165,18 +181,6 @@ def _noise_energies() -> FloatArray:
     return np.array([overlap(a, a) - 2 * overlap(a, b) + overlap(b, b) for a, b in pairs])
 
 
-def half_noises(image: Image, fields: Fields) -> list[float]:
-    """Noise variance of both halves, from the middle of their fields."""
-    noises = []
-    for box in (fields.left, fields.right):
-        middle = np.s_[
-            box.row + box.rows // 4 : box.row + 3 * box.rows // 4 : 2,
-            box.col + box.cols // 4 : box.col + 3 * box.cols // 4 : 2,
-        ]
-        noises.append(noise_variance(image[middle]))
-    return noises
-
-
 # Focus difference ---------------------------------------------------------------------------------
 
 
@@ -189,26 +193,23 @@ class Focus(NamedTuple):
 
 
 def measure_focus(
-    image: Image,
-    matched: Matched,
-    fields: Fields,
-    vergences_dpt: tuple[FloatArray, bool],
-    optics: Optics,
-    noises: list[float],
+    seen: BothHalves, vergences_dpt: FloatArray, optics: Optics, *, is_known: bool
 ) -> Focus | None:
-    """Find the difference of the powers of both lenses; None if too few blocks have texture."""
-    vergences, is_known = vergences_dpt
-    if not is_known:
-        # As near as makes the blur of the design clear; its amount then is a guess, too.
-        vergences = vergences + 2 * optics.kappa_dpt
-    scene = _Scene(image, matched, fields, vergences, optics, noises)
-    blocks = _compare_blocks(scene)
-    curved = None if blocks is None else _solve(scene, blocks, is_known=is_known, has_bend=True)
+    """Find the difference of the powers of both lenses; None if too few blocks have texture.
+
+    Vergences are those of the matches; if they are not known, up to a constant.
+    """
+    if optics.aperture_radius_m == 0:
+        return None
+    # As near as makes the blur of the design clear; its amount then is a guess, too.
+    vergences = vergences_dpt if is_known else vergences_dpt + 2 * optics.kappa_dpt
+    blocks = _compare_blocks(seen, vergences, optics)
+    curved = None if blocks is None else _solve(blocks, optics, is_known=is_known, has_bend=True)
     if blocks is None or curved is None:
         return None
     power, sigma = (float(part[0]) for part in curved)
     if abs(curved.values[_BEND_TERM]) < _CURVED_SIGMAS * curved.sigmas[_BEND_TERM]:
-        flat = _solve(scene, blocks, is_known=is_known, has_bend=False)
+        flat = _solve(blocks, optics, is_known=is_known, has_bend=False)
         if flat is not None:
             # The field may be curved a little: the change that it makes is part of the error.
             change = float(flat.values[0]) - power
@@ -220,71 +221,63 @@ def measure_focus(
     return Focus(power, sigma, 1 / float(np.median(vergences)))
 
 
-class _Scene(NamedTuple):
-    """Inputs of the focus difference."""
-
-    image: Image
-    matched: Matched
-    fields: Fields
-    vergences_dpt: FloatArray  # of each match
-    optics: Optics
-    noises: list[float]
-
-
 class _BlurBlocks(NamedTuple):
     """Blur variance of the left less that of the right block."""
 
     values_px2: FloatArray  # (blocks,)
     weights: FloatArray
-    places: list[int]  # numbers of the matches
+    vergences_dpt: FloatArray
+    u: FloatArray  # place from the middle of the field, in half its rows
+    v: FloatArray
 
 
-def _compare_blocks(scene: _Scene) -> _BlurBlocks | None:
+def _compare_blocks(
+    seen: BothHalves, vergences_dpt: FloatArray, optics: Optics
+) -> _BlurBlocks | None:
     """Compare blocks of the middle of the field; None if too few have texture.
 
     Most lenses have a curved field: towards its edge, the blur is another one.
     """
-    design = Blur.of(scene.optics)
-    nearest = 1 / max(float(np.max(scene.vergences_dpt)), 1e-3)
+    design = Blur.of(optics)
+    nearest = 1 / max(float(np.max(vergences_dpt)), 1e-3)
     plan = BlurComparison((0, 0), (0, 1), (nearest, nearest))
-    box = scene.fields.left
+    box, outline = seen.fields.left, seen.fields.left_outline_px
     size = block_size(plan, design, _ROOM_SHARE * min(box.rows, box.cols))
     if size is None:
         return None
-    values, weights, places = [], [], []
-    cut = cut_blocks(scene.image, scene.matched, scene.fields, size.side_px, share=_MIDDLE_SHARE)
-    for block in cut:
-        depth = 1 / max(float(scene.vergences_dpt[block.place]), 1e-3)
+    rows, numbers = [], []
+    for left, right, number in _cut_blocks(seen, size.side_px, share=_MIDDLE_SHARE):
+        depth = 1 / max(float(vergences_dpt[number]), 1e-3)
         one = plan._replace(depths_m=(depth, depth))
-        compared, usable = compare_blocks([(block.left, block.right)], scene.noises, size, one)
+        compared, usable = compare_blocks([(left, right)], seen.noises, size, one)
         if usable.all():
             value, weight = compared.blocks_px2(design)
-            values.append(float(value[0]))
-            weights.append(float(weight[0]))
-            places.append(block.place)
-    if len(values) < _FEWEST_BLOCKS:
+            rows.append((float(value[0]), float(weight[0])))
+            numbers.append(number)
+    if len(rows) < _FEWEST_BLOCKS:
         return None
-    return _BlurBlocks(np.array(values), np.array(weights), places)
+    values, weights = np.array(rows).T
+    ends = outline.min(axis=0), outline.max(axis=0)
+    places = seen.matched.left_px[numbers]
+    u, v = ((places - (ends[0] + ends[1]) / 2) / (0.5 * box.rows)).T
+    return _BlurBlocks(values, weights, vergences_dpt[numbers], u, v)
 
 
-def _solve(scene: _Scene, blocks: _BlurBlocks, *, is_known: bool, has_bend: bool) -> Fit | None:
+def _solve(blocks: _BlurBlocks, optics: Optics, *, is_known: bool, has_bend: bool) -> Fit | None:
     """Power difference first, then an offset, and with `has_bend` curvature and tilt of the field.
 
     Field curvature and tilt change the blur towards the edge of the field.
     """
-    optics, places = scene.optics, scene.matched.left_px[blocks.places]
+    u, v = blocks.u, blocks.v
     factor = -2 * Blur.of(optics).gain ** 2
     designed = optics.optical_power_left_dpt - optics.optical_power_right_dpt
     px2_per_dpt = abs(factor * designed)
-    ends = scene.fields.left_outline_px.min(axis=0), scene.fields.left_outline_px.max(axis=0)
-    u, v = ((places - (ends[0] + ends[1]) / 2) / (0.5 * scene.fields.left.rows)).T
     reach = max(float(np.abs([u, v]).max()), 1e-6)
     groups = sum(
         scale * np.clip(np.floor(1.5 * (place / reach + 1)), 0, 2)
         for scale, place in ((1.0, u), (3.0, v))
     )
-    vergences = scene.vergences_dpt[blocks.places]
-    terms = [factor * (vergences - optics.kappa_dpt), np.ones_like(u)]
+    terms = [factor * (blocks.vergences_dpt - optics.kappa_dpt), np.ones_like(u)]
     offset_px2 = float(np.hypot(px2_per_dpt * _FOCUS_DPT, _BLOCK_PX2)) if is_known else np.inf
     prior = [_POWER_PRIOR_DPT, offset_px2]
     if has_bend:

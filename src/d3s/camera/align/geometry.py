@@ -202,14 +202,10 @@ def fit_geometry(matched: Matched, frame: LensAxes) -> HalfTransform | None:
         units = np.array([1.0, 1 / frame.side_px, 1 / frame.side_px, 1.0])
         values, spread = fit.values[:4] * units, fit.sigmas[:4] * units
         roll, scale = float(values[1]), float(values[2])
-    found = HalfTransform(values, spread, disparity, groups, is_absolute=False)
-    return found if frame.to_right is None else _absolute(found, matched, frame.to_right)
-
-
-def _absolute(found: HalfTransform, matched: Matched, to_right: FloatArray) -> HalfTransform:
-    """Disparity from that of infinity, which a calibration knows."""
-    ends = matched.left_px @ to_right[:, :2].T + to_right[:, 2]
-    return found._replace(disparity_px=ends[:, 0] - matched.right_px[:, 0], is_absolute=True)
+    if frame.to_right is not None:  # from the disparity of infinity, which a calibration knows
+        ends = matched.left_px @ frame.to_right[:, :2].T + frame.to_right[:, 2]
+        disparity = ends[:, 0] - matched.right_px[:, 0]
+    return HalfTransform(values, spread, disparity, groups, frame.to_right is not None)
 
 
 def geometry_readings(

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from d3s.calibrate.fields import Fields, Half
+from d3s.calibrate.fields import Half
 from d3s.camera.align.focus import (
-    Focus,
     Sharpness,
-    cut_blocks,
+    both_halves,
     focus_reading,
-    half_noises,
     measure_focus,
     measure_sharpness,
 )
@@ -29,15 +27,13 @@ from d3s.camera.align.light import FrameLight, light_readings, measure_light
 from d3s.camera.align.quantities import Reading, unknown
 from d3s.errors import InputError
 from d3s.record import short_repr
-from d3s.rig import Optics, Rig
+from d3s.rig import Rig
 from d3s.rig.bayer import check_order, luminance
 from d3s.rig.split import checked_frame
 from d3s.types import FloatArray, Image
 
 SHARPNESS_LIMIT = 0.1
 """Largest loss of sharpness against the best, of the best."""
-_SHARPNESS_BLOCK_PX = 96
-_SMALLEST_BLOCK_PX = 32
 _SMALLEST_FRAME_PX = 64
 _MIDDLE_GROUP = 4.0  # of the ninths of a field
 _NO_SHARPNESS = Sharpness(np.empty((0, 2)), np.empty(0), np.empty(0))
@@ -129,8 +125,9 @@ def measure(
     readings.append(gain_reading(image, light, matched, geometry, frame))
     sharpness, focus = _NO_SHARPNESS, None
     if light.fields is not None and geometry is not None:
-        known = vergences, is_known
-        sharpness, focus = _blur(image, matched, light.fields, known, optics)
+        seen = both_halves(image, light.fields, matched)
+        sharpness = measure_sharpness(seen)
+        focus = measure_focus(seen, vergences, optics, is_known=is_known)
     readings += sharpness_readings(sharpness, (None, None), problem)
     readings.append(focus_reading(focus, optics, problem))
     return Alignment(
@@ -162,22 +159,6 @@ def _grey(raw: Any, rig: Rig, bayer: str | None) -> Image:
         return np.asarray(frame)
     gains = None if rig.calibration is None else rig.calibration.channel_gains
     return luminance(frame, check_order(order), gains)
-
-
-def _blur(
-    image: Image,
-    matched: Matched,
-    fields: Fields,
-    vergences: tuple[FloatArray, bool],
-    optics: Optics,
-) -> tuple[Sharpness, Focus | None]:
-    """Sharpness over the field, and the focus difference."""
-    noises = half_noises(image, fields)
-    side = max(min(_SHARPNESS_BLOCK_PX, fields.left.rows // 5), _SMALLEST_BLOCK_PX)
-    sharpness = measure_sharpness(cut_blocks(image, matched, fields, side), matched, noises)
-    if optics.aperture_radius_m == 0:
-        return sharpness, None
-    return sharpness, measure_focus(image, matched, fields, vergences, optics, noises)
 
 
 def _vergences(

@@ -182,8 +182,8 @@ class LiveCamera(Source):
         self._state = GRABBING
         self._closed, self._in_use = threading.Event(), threading.Lock()
         self._faults: deque[Fault] = deque(maxlen=_FAULTS_KEPT)
-        self._counts: Counter[str] = Counter()
-        self._lost = 0
+        self.fault_counts: Counter[str] = Counter()  # by kind
+        self.lost = 0  # frames in all
         self._outage: Fault | None = None  # that goes on
         self._next_number = 0
         self._waited_s = 0.0  # for a new frame
@@ -218,16 +218,6 @@ class LiveCamera(Source):
     def faults(self) -> tuple[Fault, ...]:
         """Faults so far, the last 500 of them."""
         return tuple(self._faults)
-
-    @property
-    def fault_counts(self) -> dict[str, int]:
-        """Number of faults of each kind."""
-        return dict(self._counts)
-
-    @property
-    def lost(self) -> int:
-        """Frames that were lost in all."""
-        return self._lost
 
     def configure(self, *, exposure_s: float | None = None, gain: float | None = None) -> None:
         """Change settings of the device; they are set again when it was lost and is back.
@@ -313,8 +303,8 @@ class LiveCamera(Source):
     def _note(self, kind: FaultKind, words: str, frames: int = 0) -> Fault:
         fault = Fault(kind, time.monotonic(), words, frames)
         self._faults.append(fault)
-        self._counts[str(kind)] += 1
-        self._lost += frames
+        self.fault_counts[str(kind)] += 1
+        self.lost += frames
         return fault
 
     def _numbered(self, frame: Frame, missing: int) -> Frame | Refused:
@@ -341,7 +331,7 @@ class LiveCamera(Source):
         missed = 0
         if self._period_s and step_s is not None:
             missed = max(round(step_s / self._period_s) - 1, 0)
-        self._lost += missed
+        self.lost += missed
         self._outage = None
         ended = outage._replace(frames=missed, back_s=now_s)
         if outage in self._faults:  # unless it is older than the last 500
@@ -349,14 +339,11 @@ class LiveCamera(Source):
         return missed
 
     def _checked(self, frame: Frame) -> Frame | Refused:
-        if not frame.whole:
-            self._note(FaultKind.INCOMPLETE, f"frame {frame.number} did not arrive whole.", 1)
-            self._state = GRABBING
-            return frame
-        words = self._format.mismatch(frame)
+        words = self._format.mismatch(frame) if frame.whole else ""
+        self._state = f"refused: {words}" if words else GRABBING
         if words:
             self._note(FaultKind.CHANGED, words, 1)
-            self._state = f"refused: {words}"
             return Refused(f"frame {frame.number}", words)
-        self._state = GRABBING
+        if not frame.whole:
+            self._note(FaultKind.INCOMPLETE, f"frame {frame.number} did not arrive whole.", 1)
         return frame

@@ -17,13 +17,10 @@ from d3s.lab.twin.scenes import Layer, Layered
 from d3s.lab.twin.textures import Texture
 from d3s.rig import Rig
 
-NOISE = 0.01
-"""Standard deviation of the noise of pairs, relative to full scale."""
 DEFAULT_RATE_HZ = 30.0
 DEFAULT_STEPS = 8
-FULL_SCALE = 4095
-"""Of raw frames: 12 bits."""
-
+_NOISE = 0.01  # standard deviation, of full scale
+_FULL_SCALE = 4095  # of raw frames: 12 bits
 _WALL_M, _NEAREST_M, _FARTHEST_M = 1.4, 0.45, 0.9
 
 
@@ -131,7 +128,7 @@ def twin_pairs(
     shape = shape or DEFAULT_SHAPE
     for number, phase in enumerate(np.linspace(0, 1, steps)):
         scene = moving_scene(float(phase), shape)
-        pair = simulate(scene, rig, noise=NOISE, seed=(0, number), shape=shape)
+        pair = simulate(scene, rig, noise=_NOISE, seed=(0, number), shape=shape)
         yield Frame(number=number, views=(pair.left, pair.right))
 
 
@@ -140,9 +137,9 @@ def twin_raw(rig: Rig, *, layout: RawLayout) -> Iterator[Frame]:
     half = layout.rows_px, layout.cols_px // 2
     for number, phase in enumerate(np.linspace(0, 1, DEFAULT_STEPS)):
         scene = moving_scene(float(phase), half)
-        image = simulate_raw(scene, rig, noise=NOISE, seed=(0, number), layout=layout).image
-        levels = np.rint(np.clip(image, 0, 1) * np.float32(FULL_SCALE)).astype(np.uint16)
-        yield Frame(number=number, counts=levels, full_scale=FULL_SCALE)
+        image = simulate_raw(scene, rig, noise=_NOISE, seed=(0, number), layout=layout).image
+        levels = np.rint(np.clip(image, 0, 1) * np.float32(_FULL_SCALE)).astype(np.uint16)
+        yield Frame(number=number, counts=levels, full_scale=_FULL_SCALE)
 
 
 def scaled_layout(shape: tuple[int, int]) -> RawLayout:

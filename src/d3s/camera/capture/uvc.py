@@ -35,7 +35,9 @@ class UvcDevice(Device):
         self.name = f"uvc:{number}"
         self._number, self._rate_hz = number, rate_hz
         self._maker = ImageMaker(rig, side_by_side, linear)
-        self._reading: _Reading | None = None
+        self._images: queue.Queue[tuple[int, float, Any]] = queue.Queue(_WAITING_FRAMES)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def open(self) -> None:
         """Connect, and begin to read."""
@@ -51,55 +53,42 @@ class UvcDevice(Device):
             )
         if self._rate_hz is not None:
             capture.set(cv2.CAP_PROP_FPS, self._rate_hz)
-        self._reading = _Reading(capture)
+        self._images, self._stop = queue.Queue(_WAITING_FRAMES), threading.Event()
+        works = capture, self._images, self._stop
+        self._thread = threading.Thread(target=_read, args=works, name="d3s uvc", daemon=True)
+        self._thread.start()
 
     def grab(self, timeout_s: float) -> Frame | None:
         """Next image, if it comes in time."""
-        reading = self._reading
-        if reading is None:
+        if self._thread is None:
             raise CameraError(f"{self.name} is not open.")
         try:
-            number, time_s, image = reading.images.get(timeout=timeout_s)
+            number, time_s, image = self._images.get(timeout=timeout_s)
         except queue.Empty:
-            if reading.has_failed:
+            if not self._thread.is_alive():
                 raise CameraError(f"{self.name} gives no images any more. Plug it in.") from None
             return None
         return self._maker.frame(image, number=number, time_s=time_s)
 
     def close(self) -> None:
-        """Release the camera; a read that hangs is left behind."""
-        if self._reading is not None:
-            self._reading.stop()
-            self._reading = None
-
-
-class _Reading:
-    """Thread that reads images; when nobody takes them, the newest ones are lost and numbered."""
-
-    def __init__(self, capture: Any) -> None:
-        self.images: queue.Queue[tuple[int, float, Any]] = queue.Queue(_WAITING_FRAMES)
-        self.has_failed = False
-        self._capture = capture
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="d3s uvc", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop reading, and wait a moment for it."""
+        """Release the camera; a read that hangs is left behind after a moment."""
         self._stop.set()
-        self._thread.join(1.0)
+        if self._thread is not None:
+            self._thread.join(1.0)
+            self._thread = None
 
-    def _run(self) -> None:
-        number = failures = 0
-        while not self._stop.is_set() and failures < _FAILURES:
-            is_there, image = self._capture.read()
-            if not is_there:
-                failures += 1
-                self._stop.wait(0.02)
-                continue
-            failures = 0
-            with suppress(queue.Full):  # then its number is missing, and so the loss is counted
-                self.images.put_nowait((number, time.monotonic(), image))
-            number += 1
-        self.has_failed = failures >= _FAILURES
-        self._capture.release()
+
+def _read(capture: Any, images: "queue.Queue[Any]", stop: threading.Event) -> None:
+    """Read images; when nobody takes them, the newest ones are lost and numbered."""
+    number = failures = 0
+    while not stop.is_set() and failures < _FAILURES:
+        is_there, image = capture.read()
+        if not is_there:
+            failures += 1
+            stop.wait(0.02)
+            continue
+        failures = 0
+        with suppress(queue.Full):  # then its number is missing, and so the loss is counted
+            images.put_nowait((number, time.monotonic(), image))
+        number += 1
+    capture.release()
