@@ -11,7 +11,7 @@ the left one has at the matches of a coarse search, as `depth_lines` expects. Ca
 left as they are: their gain has gone with their falloff, and a and b know their blur.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def _sensor_noise(view: Image, calibration: Calibration | None) -> float:
 def equal_contrast(
     left: FloatArray,
     right: FloatArray,
-    noises: tuple[float, float],
+    noises: Sequence[float],
     plan: ConsensusPlan,
     search: Callable[[FloatArray, FloatArray, ConsensusPlan], ChosenCandidates],
 ) -> FloatArray:
@@ -112,4 +112,4 @@ def equal_contrast(
     ]
     if min(contrasts) <= 0:
         return right
-    return right * np.sqrt(contrasts[0] / contrasts[1])
+    return np.asarray(right * np.sqrt(contrasts[0] / contrasts[1]))
