@@ -126,7 +126,7 @@ def measure(context: Context) -> SweepTable:
     for (sweep, rig, contenders, thresholds), one in zip(parts, progress, strict=True):
         run = context.run(one)
         if thresholds:
-            rows += evaluate_thresholds(*contenders, thresholds, sweep=sweep, rig=rig, **run).rows
+            rows += evaluate_thresholds(contenders[0], thresholds, sweep=sweep, rig=rig, **run).rows
         else:
             rows += evaluate_planes(contenders, sweep=sweep, rig=rig, **run).rows
     return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
