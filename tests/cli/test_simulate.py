@@ -83,8 +83,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
 
 
 def test_lenses_are_typical_or_from_a_file():
-    from d3s.lab.twin.lens_errors import LensErrors, LensFile
-    from d3s.lab.twin.typical_lenses import typical_lenses
+    from d3s.lab.twin.lens_errors import LensErrors, LensFile, typical_lenses
 
     done(*PLANE, "--lens", "typical", "--lens-seed", "5")
     assert recipe().lenses == typical_lenses(5)

@@ -159,7 +159,7 @@ def _table(shown: "Shown", state: str) -> "Group":
 
     steps = steps_of(shown.alignment.readings)
     table = Table("quantity", "is", "sigma", "should be", "")
-    lines = []
+    titles: dict[str, list[str]] = {}  # by what is said of them: several may share one reason
     for number, step in enumerate(steps, 1):
         table.add_row(f"[bold]{number}. {step.title}[/bold]")
         for one in step.readings:
@@ -175,8 +175,9 @@ def _table(shown: "Shown", state: str) -> "Group":
             )
             words = "; ".join(part for part in (one.advice, one.note) if part)
             if one.state != "good" and words:
-                lines.append(f"  [{colour}]{one.kind.title}[/{colour}]: {escape(words)}")
+                titles.setdefault(words, []).append(f"[{colour}]{one.kind.title}[/{colour}]")
         table.add_section()
+    lines = [f"  {', '.join(those)}: {escape(words)}" for words, those in titles.items()]
     following = next_step(steps)
     now = "[bold green]All steps are good.[/bold green]"
     if following is not None:

@@ -166,7 +166,7 @@ def _print(found: "Report") -> None:
         *(f"Left out: {name}: {reason}" for name, reason in found.not_read.items()),
         *(f"Left out: {found.names[frame]}: {why}" for frame, why in found.left_out.items()),
         *(
-            f"Left out, {step}: {found.names[frame]}: {reason}"
+            f"Left out of the {step}: {found.names[frame]}: {reason}"
             for step, frames in found.left_out_by_step.items()
             for frame, reason in frames.items()
         ),

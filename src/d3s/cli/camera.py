@@ -88,6 +88,12 @@ class PairNumbers(NamedTuple):
                 f"Note: --baseline {text} is taken for {text} m. Is it in millimetres? Then say "
                 f"{text}mm."
             )
+        if self.disparity_offset_px is None and not quiet:
+            say_step(
+                "Note: --disparity-offset-px is left out, and 0 taken, as after most "
+                "rectifications. For a file of Middlebury it is minus its doffs; a wrong one makes "
+                "all depths wrong."
+            )
         with value_of("--focal-length, --baseline or --disparity-offset-px"):
             return Rig.of_pinhole(
                 focal_length_px=self.focal_length,

@@ -213,10 +213,7 @@ def _formats(text: str, unit_m: float | None) -> tuple[str, ...]:
 _MOST_REMARKS = 3
 _NUMBER = re.compile(r"-?\d[\d.]*")
 _MOST_ROWS = 40  # of the table; a long one has its first and last rows
-_HEADINGS = (
-    *("frame", "density", "depth (m)", "median sigma (mm)"),
-    *("read (s)", "estimate (s)", "write (s)"),
-)
+_HEADINGS = ("frame", "density", "depth (m)", "median sigma (mm)", "estimate (s)")
 
 
 def exit_code(found: "FoundFiles", batch: "Batch") -> int:
@@ -339,7 +336,7 @@ def _rows(done: "Sequence[Done]") -> "Iterator[list[str]]":
             f"{one.density:.1%}",
             f"{one.nearest_m:.2f} to {one.farthest_m:.2f}" if one.density else "none",
             f"{1e3 * one.median_sigma_m:.2f}" if one.density else "",
-            *(f"{time_s:.2f}" for time_s in (one.read_s, one.time_s, one.write_s)),
+            f"{one.time_s:.2f}",
         ]
 
 

@@ -83,16 +83,15 @@ def _line(name: str, words: str, indent: str) -> str:
 
 
 def _range(name: str, value: dict[str, Any], indent: str) -> list[str]:
-    """Two lines on an array: smallest and largest value, and percentiles."""
+    """Lines on an array: smallest and largest value, and percentiles."""
     first = f"{value['least']:.5g} to {value['largest']:.5g}"
     if value["known"] < 1:
         first += f", known of {value['known']:.1%}"
     if "shape" in value:
         first = f"{value['type']} ({', '.join(map(str, value['shape']))}): {first}"
-    percents = "  ".join(
-        f"{percent}%: {_words('', part)}" for percent, part in value["percentiles"].items()
-    )
-    return [_line(name, first, indent), _line("", percents, indent)]
+    percents = [f"{percent}%: {_words('', part)}" for percent, part in value["percentiles"].items()]
+    halves = ("  ".join(part) for part in (percents[:4], percents[4:]))
+    return [_line(name, first, indent), *(_line("", half, indent) for half in halves)]
 
 
 def _words(name: str, value: Any) -> str:

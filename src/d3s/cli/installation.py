@@ -15,11 +15,11 @@ from d3s.camera.capture.twin import scaled_layout
 from d3s.estimate import intensity
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.methods import estimate_quietly
+from d3s.lab.twin.lens_errors import typical_lenses
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.patterns import PATTERNS
 from d3s.lab.twin.raw import simulate_raw
 from d3s.lab.twin.scenes import Plane
-from d3s.lab.twin.typical_lenses import typical_lenses
 from d3s.rig import Calibration, Provenance, Rig, split
 from d3s.rig.lens_maps import LensMaps
 from d3s.runtime.cache import Folders, Keeping, folders_of

@@ -238,8 +238,7 @@ def _camera_fields(
 ) -> Given:
     """FieldOptions of a recipe on the size of its pictures, and on lenses that are not perfect."""
     from d3s.camera.capture.twin import scaled_layout
-    from d3s.lab.twin.lens_errors import LensFile
-    from d3s.lab.twin.typical_lenses import typical_lenses
+    from d3s.lab.twin.lens_errors import LensFile, typical_lenses
 
     if seed is not None and lens != "typical":
         raise typer.BadParameter("--lens-seed is for --lens typical: other lenses are not random.")
