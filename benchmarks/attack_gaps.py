@@ -8,7 +8,7 @@ import numpy as np
 import d3s
 from attacks import Attack, Case
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
-from d3s.lab.twin.masks import fine_mask
+from d3s.lab.twin.random_scene import fine_mask
 
 RIGS = {
     "paper": d3s.Rig.paper_prototype(),

@@ -29,7 +29,7 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 import d3s
 from d3s.files import read_image, write_image
 from d3s.lab.peers.opencv import BmOptions, SgbmOptions
-from d3s.lab.twin.masks import draw_mask
+from d3s.lab.twin.random_scene import draw_mask
 from d3s.optics.roots import real_cubic_roots
 from d3s.optics.windows import window_sum
 from d3s.runtime.parallel import thread_count

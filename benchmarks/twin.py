@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "physics"))
 
 import d3s
 import test_twin_edges as edges
-from d3s.lab.twin.lens_errors import LensErrors
-from d3s.lab.twin.typical_lenses import TYPICAL_LENS
+from d3s.lab.twin.lens_errors import TYPICAL_LENS, LensErrors
 from d3s.optics.psf import diffraction_otf
 from twin_tools import PROTOTYPE, dot_texture, phase_shift_px, second_moment_px2
 

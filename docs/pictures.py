@@ -31,9 +31,9 @@ from d3s.estimate.plot.panels import (
 from d3s.estimate.plot.save import save_figure
 from d3s.lab.dense import densify
 from d3s.lab.evaluate import SceneSweep
-from d3s.lab.twin.masks import draw_mask
 from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.patterns import PATTERNS
+from d3s.lab.twin.random_scene import draw_mask
 from d3s.lab.twin.raw import RawFrame
 from d3s.lab.view.scene import plot_scenes
 from d3s.lab.view.truth import (

@@ -12,7 +12,7 @@ mounts = (d3s.Mount(roll_rad=0.01), d3s.Mount(shift_y_px=-7.0))
 wall = d3s.Plane(depth_m=0.42, texture="leaves")
 frame = d3s.simulate_raw(wall, rig, noise=0.01, layout=layout, mounts=mounts).image
 readings = measure(frame, rig).readings
-turn = [name for name, one in readings.items() if one.state == "turn"]
+turn = [one.kind.title for one in readings.values() if one.state == "turn"]
 plt.figure(figsize=(5, 3), layout="constrained")
 plt.imshow(frame, cmap="gray")
 plt.title(f"turn: {', '.join(turn)}")

@@ -14,6 +14,7 @@ errors_mm = [1e3 * np.nanmean(np.abs(one.depth_m - pair.depth_m)) for one in kep
 plt.figure(figsize=(5, 3), layout="constrained")
 plt.plot([100 * one.density for one in kept], errors_mm, "o-")
 for one, limit, error in zip(kept, limits_mm, errors_mm, strict=True):
-    plt.annotate(f"sigma below {limit} mm", (100 * one.density, error))
-plt.gca().set(xlabel="pixels with a depth (%)", ylabel="mean error (mm)")
+    plt.annotate(f"{limit} mm  ", (100 * one.density, error), ha="right")
+plt.margins(0.2)
+plt.gca().set(xlabel="pixels with a depth (%)", ylabel="mean error (mm)", title="largest sigma")
 plt.savefig("filter.png", dpi=80)

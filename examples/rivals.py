@@ -11,6 +11,7 @@ _, panels = plt.subplots(1, 3, figsize=(9, 2.2), layout="constrained")
 for axes, method in zip(panels, ("joint", "consensus", "sgbm"), strict=True):
     est = d3s.estimate(pair.left, pair.right, rig, method=method)
     error_cm = 100 * (est.depth_m - pair.depth_m)
-    axes.imshow(error_cm, cmap="RdBu_r", vmin=-3, vmax=3)
+    shown = axes.imshow(error_cm, cmap="RdBu_r", vmin=-3, vmax=3)
     axes.set(title=f"{method}: {np.nanmean(np.abs(error_cm)):.2f} cm", xticks=[], yticks=[])
+plt.colorbar(shown, ax=panels, label="error (cm)", shrink=0.8)
 plt.savefig("rivals.png", dpi=70)

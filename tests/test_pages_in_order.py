@@ -164,7 +164,7 @@ def run_line(words: list[str]) -> None:
     assert words[0] == "d3s", line
     name = words[1]
     words = [STAND_INS.get(word, word) for word in words]
-    if name == "calibrate" or "--sequence" in words:
+    if name == "calibrate" or "--distances" in words:
         words = [SMALL.get(word, word) for word in words]
     words = [path for word in words for path in (sorted(glob.glob(word)) or [word])]  # noqa: PTH207
     words += more_of(name, line)
@@ -173,12 +173,12 @@ def run_line(words: list[str]) -> None:
 
 
 def more_of(name: str, line: str) -> list[str]:
-    if "--sequence" in line:
+    if "--distances" in line:
         return ["--shape", "460x860"]
     if name == "align":
         return [] if "--text" in line else ["--text"]
-    if name == "calibrate" and "--design" not in line:
-        return ["--design", "board.toml"]
+    if name == "calibrate" and "--rig" not in line:
+        return ["--rig", "board.toml"]
     return []
 
 

@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     from d3s.estimate import ConsensusOptions, DepthMap, Flag, JointOptions, estimate
     from d3s.frames import load_pair
     from d3s.lab.twin.geometry import Mount
-    from d3s.lab.twin.lens_errors import LensErrors
+    from d3s.lab.twin.lens_errors import LensErrors, typical_lenses
     from d3s.lab.twin.pair import Pair, simulate
     from d3s.lab.twin.random_scene import RandomScene
     from d3s.lab.twin.raw import RawFrame, RawLayout, simulate_raw
     from d3s.lab.twin.scenes import BentPlane, DepthMapScene, Layer, Layered, Plane, TiltedPlane
     from d3s.lab.twin.sensor import Sensor
     from d3s.lab.twin.textures import Photo, Texture
-    from d3s.lab.twin.typical_lenses import typical_lenses
     from d3s.rig import Calibration, Optics, Provenance, Rig
 
 __all__ = [
@@ -98,7 +97,7 @@ _HOMES = {
     "load_pair": "d3s.frames",
     "simulate": "d3s.lab.twin.pair",
     "simulate_raw": "d3s.lab.twin.raw",
-    "typical_lenses": "d3s.lab.twin.typical_lenses",
+    "typical_lenses": "d3s.lab.twin.lens_errors",
 }
 
 

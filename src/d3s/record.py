@@ -120,7 +120,7 @@ class _FieldSignature:
                     name,
                     inspect.Parameter.KEYWORD_ONLY,
                     default=inspect.Parameter.empty if field.is_required() else field.default,
-                    annotation=_plain_type(field.annotation),
+                    annotation=plain_type(field.annotation),
                 )
                 for name, field in owner.model_fields.items()
             ]
@@ -305,7 +305,7 @@ def _with_parameters(record: type[Record]) -> str:
 
 def _field_entry(name: str, field: FieldInfo) -> str:
     """Entry of a field in numpydoc: type, limits and default, then the description."""
-    annotation = inspect.formatannotation(_plain_type(field.annotation))
+    annotation = inspect.formatannotation(plain_type(field.annotation))
     default = "" if field.is_required() else f"default {field.default!r}"
     heading = ", ".join(part for part in (annotation, field_limits(field), default) if part)
     description = field.description or ""
@@ -323,14 +323,14 @@ def field_limits(field: FieldInfo) -> str:
     )
 
 
-def _plain_type(annotation: Any) -> Any:
+def plain_type(annotation: Any) -> Any:
     """Type without the constraints that `Annotated` adds to it or to its parts."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _plain_type(parts[0])
+        return plain_type(parts[0])
     if origin in (Union, UnionType):
-        return functools.reduce(operator.or_, (_plain_type(part) for part in parts))
+        return functools.reduce(operator.or_, (plain_type(part) for part in parts))
     if isinstance(origin, type):  # tuple, dict, Sequence; Literal has values, not types
         kind: Any = origin
-        return kind[tuple(_plain_type(part) for part in parts)]
+        return kind[tuple(plain_type(part) for part in parts)]
     return annotation

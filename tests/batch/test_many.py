@@ -304,7 +304,7 @@ def test_cameras_are_calibrated_in_any_number(tmp_path):
     with pytest.raises(InputError, match="have one name"):
         calibrate_folders([tmp_path / "one", tmp_path / "other/../one"], tmp_path / "rigs")
     (tmp_path / "rigs/one.html").touch()
-    with pytest.raises(OutputError, match=r"one.html exists.*--skip-done"):
+    with pytest.raises(OutputError, match=r"one.html exists.*--force"):
         calibrate_folders(folders, tmp_path / "rigs")
     again = calibrate_folders(folders, tmp_path / "rigs", skip_done=True, workers=1)
     assert again.skipped == ("one",)

@@ -109,7 +109,7 @@ def test_client_killed_again_and_again(tmp_path, cluster, place):
     whole = contents(tmp_path / "whole")
     is_here = place == "processes"
     places = ["--workers", "2"] if is_here else ["--scheduler", cluster.address]
-    common = ["depth", tmp_path / "in", *PINHOLE, "-m", "bm", "--quiet", "--skip-done"]
+    common = ["depth", tmp_path / "in", *PINHOLE, "-m", "bm", "--quiet"]
     command = [*common, *places, "--format", "npz,zarr", "-o"]
     chance, kills, amid = random.Random(0), 0, 0
     # The process that is copied has no thread of zarr or of Dask.

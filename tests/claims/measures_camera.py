@@ -272,7 +272,7 @@ def resumed_files_that_differ() -> float:
 
 def _depth_of(folder: Path, out: str) -> dict[str, bytes]:
     command = ["depth", str(folder / "in"), *PINHOLE, "-o", str(folder / out)]
-    subprocess.run([sys.executable, "-m", "d3s", *command, "--skip-done", "--quiet"], check=True)
+    subprocess.run([sys.executable, "-m", "d3s", *command, "--quiet"], check=True)
     paths = [path for path in (folder / out).iterdir() if path.name != "frames.csv"]
     return {path.name: path.read_bytes() for path in paths}
 

@@ -64,7 +64,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 def run(captures: Path, *options: str):
-    design = ("--design", str(captures.parent / "design.toml"))
+    design = ("--rig", str(captures.parent / "design.toml"))
     words = ["calibrate", str(captures), "-o", "rig.toml", "--report", "cal.html"]
     return CliRunner().invoke(app, [*words, *design, *options])
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 
 
 def test_good_rig_is_left_as_it_is(folder):
-    done = run(folder / "rig.toml", folder / "frames", "-o", folder / "same.toml")
+    done = run(folder / "frames", "--rig", folder / "rig.toml", "-o", folder / "same.toml")
     assert done.exit_code == 0, done.output
     assert "steady" in done.output
     assert "nothing that a rig file could mend" in done.output
@@ -41,11 +41,11 @@ def test_good_rig_is_left_as_it_is(folder):
 
 
 def test_drift_has_an_exit_code_and_a_mended_rig(folder):
-    done = run(folder / "old.toml", folder / "frames", "--no-log")
+    done = run(folder / "frames", "--rig", folder / "old.toml", "--no-log")
     assert done.exit_code == 5
     assert "right view lies lower" in done.output
     assert not (folder / "old.checks.jsonl").exists()
-    words = (folder / "old.toml", folder / "frames", "-o", folder / "new.toml")
+    words = (folder / "frames", "--rig", folder / "old.toml", "-o", folder / "new.toml")
     done = run(*words, "--report", folder / "page.html", "--json", "--no-log")
     assert done.exit_code == 0, done.output
     numbers = json.loads(done.stdout[done.stdout.index("{") :])
@@ -60,7 +60,7 @@ def test_plain_frames_have_their_own_exit_code(folder):
     plain = folder / "plain.npy"
     rng = np.random.default_rng(0)
     np.save(plain, (0.5 + 0.005 * rng.standard_normal((240, 640))).astype(np.float32))
-    done = run(folder / "rig.toml", plain, "--no-log", "-o", folder / "none.toml")
+    done = run(plain, "--rig", folder / "rig.toml", "--no-log", "-o", folder / "none.toml")
     assert done.exit_code == 6
     assert "cannot tell" in done.output
     assert not (folder / "none.toml").exists()
@@ -72,13 +72,13 @@ def test_plain_frames_have_their_own_exit_code(folder):
         (("-o", "rig.toml"), 2, "another name"),
         (("-o", "rig.txt"), 2, ".toml"),
         (("--report", "page.pdf"), 2, ".html"),
-        (("--distance", "1.0", "--distance", "2.0"), 2, "one for all"),
-        (("--distance", "1000"), 2, "millimetres"),
+        (("--distances", "1.0,2.0"), 2, "one for all"),
+        (("--distances", "1000"), 2, "millimetres"),
     ],
 )
 def test_wrong_use_is_refused(folder, monkeypatch, words, code, text):
     monkeypatch.chdir(folder)
-    done = run("rig.toml", "frames", "--no-log", *words)
+    done = run("frames", "--rig", "rig.toml", "--no-log", *words)
     assert done.exit_code == code
     assert text in " ".join(done.output.replace("│", "").split())
 
@@ -86,6 +86,6 @@ def test_wrong_use_is_refused(folder, monkeypatch, words, code, text):
 def test_frames_that_cannot_be_read_are_named(folder, tmp_path):
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no image")
-    done = run(folder / "rig.toml", broken, "--no-log")
+    done = run(broken, "--rig", folder / "rig.toml", "--no-log")
     assert done.exit_code == 3
     assert "broken.png" in done.output

@@ -75,7 +75,7 @@ def test_stopped_and_gone_on_with(monkeypatch):
     assert first.exit_code == 130
     assert "The same command goes on from here: 1 finished trials are kept in" in first.stderr
     # A sweep of another kind into the same folder finishes, and takes nothing away.
-    other = ("--depths", "0.6", "--patterns", "brick", "--shape", "93x220", "--workers", "1")
+    other = ("--distances", "0.6", "--patterns", "brick", "--shape", "93x220", "--workers", "1")
     done = CliRunner().invoke(app, ["evaluate", "planes", "-m", "bm", *other, "-o", "out"])
     assert done.exit_code == 0, done.stderr
     calls.pop()

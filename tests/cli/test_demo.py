@@ -63,7 +63,7 @@ def test_demo_prints_the_table_and_the_paths_of_the_results(written):
     for word in ("0.809 m", "0.881 m", *DEMO_METHODS, "MAE", "median", "density", "within sigma"):
         assert word in result.stdout
     assert "imulated" in result.stdout
-    assert f"Page:    {out / 'index.html'}" in result.stdout
+    assert f"Page: {out / 'index.html'}" in result.stdout
     assert {path.name for path in out.iterdir()} == set(FILES)
     assert Rig.load(out / "rig.toml") == Rig.paper_prototype()
     assert DepthMap.load(out / "depth.npz").depth_m.shape == SMALL

@@ -29,7 +29,7 @@ def test_killed_again_and_again_and_resumed_it_writes_the_same(tmp_path):
     (tmp_path / "in").mkdir()
     for i in range(FRAMES):
         write_views(tmp_path / f"in/{i}_left.png", tmp_path / f"in/{i}_right.png", seed=i)
-    command = ["depth", tmp_path / "in", *PINHOLE, "--quiet", "--skip-done", "--output"]
+    command = ["depth", tmp_path / "in", *PINHOLE, "--quiet", "--output"]
     chance = random.Random(0)
     kills = finished = left_over = 0
     with KillableCli([*command, tmp_path / "first"]) as cli:

@@ -44,8 +44,8 @@ def test_image_of_a_sensor(tmp_path):
     assert (facts["values"]["least"], facts["values"]["largest"]) == (0, 65535)
     assert facts["values"]["percentiles"]["50"] == pytest.approx(299.5)
     assert facts["share_at_full_scale"] == pytest.approx(1 / 600)
-    assert sum(found.histogram.counts) == 600
-    assert len(found.histogram.edges) == len(found.histogram.counts) + 1
+    assert sum(found.histogram["counts"]) == 600
+    assert len(found.histogram["edges"]) == len(found.histogram["counts"]) + 1
 
 
 def test_colour_of_any_format_and_floats(tmp_path):
@@ -72,8 +72,8 @@ def test_depth(tmp_path, suffix):
     assert found.facts["focal_length_px"] == 700
     assert found.facts.get("unit_m") == (0.0001 if suffix == ".png" else None)
     assert found.facts.get("camera") == (None if suffix in (".pfm", ".npy") else "mine")
-    assert found.histogram.of == "depth_m"
-    assert sum(found.histogram.counts) == 540
+    assert found.histogram["of"] == "depth_m"
+    assert sum(found.histogram["counts"]) == 540
 
 
 def test_points(tmp_path):
@@ -129,7 +129,7 @@ def test_arrays(tmp_path):
     assert found.kind == "arrays"
     assert found.facts["arrays"]["scale"]["value"] == 1.5
     assert found.facts["arrays"]["nothing"] == {"shape": [0, 3], "type": "float64", "known": 0.0}
-    assert found.histogram.of == "depth_m"
+    assert found.histogram["of"] == "depth_m"
 
 
 def test_rigs(tmp_path):

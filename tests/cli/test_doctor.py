@@ -157,7 +157,7 @@ def test_nothing_is_compiled_after_the_warm_up(tmp_path):
 
     assert "is compiling" in run("doctor", "--warm")
     views = ("depth", "left.png", "right.png")
-    pinhole = ("--focal-length-px", "500", "--baseline", "50mm")
+    pinhole = ("--focal-length", "500px", "--baseline", "50mm")
     for number, command in enumerate(
         [
             (*views, "--rig", "paper"),

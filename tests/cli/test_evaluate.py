@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from d3s.cli import app
 from d3s.rig import Rig
 
-TINY = ("--depths", "0.6,90cm", "--patterns", "brick", "--shape", "100x220")
-SMALL = ("--scenes", "1", "--shape", "160x240")
+TINY = ("--distances", "0.6,90cm", "--patterns", "brick", "--shape", "100x220")
+SMALL = ("--count", "1", "--shape", "160x240")
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_planes_as_a_table_and_as_files():
 
 def test_scenes_as_a_table_and_as_files():
     Rig.paper_prototype().replace(name="mine").save("rig.toml")
-    options = ("--near", "50cm", "--far", "1.5", "--seed", "7", "--noise", "0.02")
+    options = ("--depth-range", "50cm:1.5", "--seed", "7", "--noise", "0.02")
     options += ("--surfaces", "weak")
     more = ("--patterns", "tuning", "--psf", "gaussian", "--rig", "rig.toml")
     result = done("scenes", "-m", "bm:block_size_px=15", *SMALL, *options, *more)
@@ -85,11 +85,11 @@ def test_results_are_replaced_only_with_force():
         ("planes -m sgm", 2, "--method: method='sgm' must be one of joint, consensus, sgbm, bm"),
         ("planes -m bm:blck_size_px=9", 2, "Did you mean block_size_px?"),
         ("planes -m bm --patterns leaf", 2, "has 'leaf', and each must be one of leaves"),
-        ("planes -m bm --depths 1:2", 2, "is no series. Write START:STOP:COUNT"),
+        ("planes -m bm --distances 1:2", 2, "is no series. Write START:STOP:COUNT"),
         ("planes -m bm --shape 100", 2, "'100' is not a shape."),
-        ("scenes -m bm --near 2", 2, "must be at least 1.1 times nearest_m=2"),
+        ("scenes -m bm --depth-range 2:2.1", 2, "must be at least 1.1 times nearest_m=2"),
         ("scenes -m bm --rig none.toml", 3, "none.toml"),
-        ("thresholds -m bm --confidence 0,x", 2, "must be numbers from 0 to 1 with commas"),
+        ("thresholds -m bm --confidence 0,x", 2, "must be numbers with commas"),
         ("quality --frames 1", 3, "frames=1 must be from 2 to 1000"),
         ("quality --region 2 --frames 2 -m bm --shape 93x220", 2, "share=2.0 must be above 0"),
     ],
@@ -171,7 +171,7 @@ def test_rooms_as_a_table_and_as_files(monkeypatch):
 
     monkeypatch.setattr(rooms, "load_or_render", render)
     monkeypatch.setattr(mitsuba, "check_installed", lambda: None)
-    options = ("--rooms", "2", "--samples", "16", "--shape", "100x220", "--noise", "0.02")
+    options = ("--count", "2", "--samples", "16", "--shape", "100x220", "--noise", "0.02")
     result = done("rooms", "-m", "bm", *options, "--pictures", "--keep", "k", "--workers", "1")
     assert "Rendering 2 rooms, or loading them from k." in result.stderr
     for words in ("All rooms", "Rooms with plain walls", "Rooms with textured walls", "3 s"):

@@ -101,7 +101,7 @@ def test_view_of_a_saved_depth_map(tmp_path):
         (("live", "uvc:0"), 2, "which camera"),
         (("live", "nowhere.avi", "--rig", "paper"), 3, "no such file"),
         (("live", "--method", "nope"), 2, "method"),
-        (("live", "--method", "sgbm", "--fast"), 2, "--fast"),
+        (("live", "--method", "sgbm", "--quick"), 2, "--quick"),
         (("live", "--min-confidence", "3"), 2, "min_confidence"),
         (("view", "nowhere.npz"), 3, "no such file"),
         (("view", "."), 3, "no depth maps"),

@@ -36,6 +36,11 @@ def test_help_has_every_command_and_every_exit_code():
         assert code in " ".join(shown.split())
 
 
+def test_help_fills_the_lines_of_a_narrow_terminal():
+    shown = CliRunner().invoke(app, ["align", "--help"], env={"COLUMNS": "80"}).stdout
+    assert "turn; --text shows the same in the terminal." in shown
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command):
     result = CliRunner().invoke(app, [command, "--help"])

@@ -135,7 +135,11 @@ def test_depth_of_a_recording(tmp_path, recording):
         expected = d3s.estimate(*frames.frame(1).views, RIG, method="bm")
     np.testing.assert_array_equal(found.depth_m, expected.depth_m)
     (tmp_path / "out" / "000000_depth.npz").unlink()
-    again = run("depth", recording, *by_blocks, "--skip-done")
+    again = run(
+        "depth",
+        recording,
+        *by_blocks,
+    )
     assert "Skipped, since results are there: 1 frame." in again.stdout
     assert (tmp_path / "out" / "000000_depth.npz").exists()
 

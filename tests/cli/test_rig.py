@@ -159,7 +159,7 @@ def test_wrong_ranges(scene, tmp_path, more, told):
 
 def test_long_baseline_is_asked_about(scene, tmp_path):
     views = scene / "im0.png", scene / "im1.png"
-    more = ("--focal-length-px", "300.25", "--format", "npz", "--method", "bm")
+    more = ("--focal-length", "300.25px", "--format", "npz", "--method", "bm")
     result = run("depth", *views, "-o", tmp_path / "a", *more, "--baseline", "120")
     assert "--baseline 120 is taken for 120 m. Is it in millimetres? Then say 120mm." in words(
         result

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from d3s.cli import app
-from d3s.cli.options import length_m
+from d3s.cli.values import length_m
 from d3s.files import read_image, read_npz, write_image
 from d3s.lab.twin.recipe import Recipe
 from d3s.lab.twin.sequence import PROTOCOLS
@@ -17,7 +17,7 @@ from d3s.rig import Rig
 
 SMALL = ("--shape", "64x96")
 PLANE = ("--depth", "0.9", *SMALL)
-RANDOM = ("--scene", "random", "--near", "80cm", "--far", "1m", "--things", "0", *SMALL)
+RANDOM = ("--scene", "random", "--depth-range", "80cm:1m", "--things", "0", *SMALL)
 
 
 @pytest.fixture(autouse=True)
@@ -83,8 +83,7 @@ def test_every_option_of_a_plane_is_in_the_recipe():
 
 
 def test_lenses_are_typical_or_from_a_file():
-    from d3s.lab.twin.lens_errors import LensErrors, LensFile
-    from d3s.lab.twin.typical_lenses import typical_lenses
+    from d3s.lab.twin.lens_errors import LensErrors, LensFile, typical_lenses
 
     done(*PLANE, "--lens", "typical", "--lens-seed", "5")
     assert recipe().lenses == typical_lenses(5)
@@ -110,7 +109,7 @@ def test_a_tilted_plane_in_degrees():
 
 
 def test_a_bent_board_with_distances_that_are_a_little_wrong():
-    options = "--scene bent --bend-x 0.1 --bend-y -0.2 --tilt-x 1 --sequence 0.5:0.6:2"
+    options = "--scene bent --bend-x 0.1 --bend-y -0.2 --tilt-x 1 --distances 0.5:0.6:2"
     done("--shape", "64x96", *options.split(), "--distance-error", "1mm", "--seed", "5")
     made = recipe()
     assert (made.scene.bend_x_per_m, made.scene.bend_xy_per_m) == (0.1, 0.0)
@@ -155,7 +154,7 @@ def test_random_scenes():
 
 
 def test_a_sequence_and_how_it_goes_on():
-    options = (*SMALL, "--sequence", "80cm:1.0:3", "--noise", "0.01")
+    options = (*SMALL, "--distances", "80cm:1.0:3", "--noise", "0.01")
     result = done(*options)
     assert "Wrote 11 files to out: 000_left.png, 000_right.png, ..., distances.csv" in result.stdout
     assert recipe().distances_m == (0.8, 0.888888889, 1.0)  # even in 1/distance, as blur is
@@ -173,7 +172,7 @@ def test_the_protocols_of_the_paper(monkeypatch):
         "d3s.lab.twin.folder.render_folder", lambda made, *_, **__: kept.append(made)
     )
     for name in ("calibration", "evaluation"):
-        run("--sequence", name, "--raw")
+        run("--distances", name, "--raw")
         assert kept[-1].kind == "raw"
         assert kept[-1].distances_m == PROTOCOLS[name]
 
@@ -221,21 +220,17 @@ def test_another_recipe_is_replaced_only_by_force():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "--scene plane needs --depth, or --sequence"),
-        ("--scene tilted --depth 1 --tilt-x 90", "--tilt-x 90 must be from -85 to 85 degrees"),
-        ("--scene tilted --depth 1", "--scene tilted needs --tilt-x or --tilt-y"),
-        ("--depth 1 --distance-error 1mm", "--distance-error needs --sequence, which writes"),
+        ("", "--scene plane needs --depth, or --distances"),
+        ("--scene tilted --depth 1 --tilt-x 90", "--tilt-x: it must be from -85 to 85 degrees"),
         ("--depth 1 --count 3", "--count is for --scene random, and not for --scene plane"),
         ("--scene depth-map --image a.png", "needs --image and --depth-map"),
-        ("--depth 1 --raw --truth npz", "--truth cannot be given with --raw"),
         ("--depth 1 --texture-width 1", "--texture-width is for an image"),
         ("--recipe r.toml --depth 1", "--depth cannot be given with it"),
         ("--depth 3ft", "'3ft' is not a length. Write metres, or a number with its unit"),
         ("--depth 1e999", "'1e999' is too large for a length"),
         ("--depth 1 --shape 64", "'64' is not a shape. Write ROWSxCOLS"),
-        ("--sequence 1:2", "'1:2' is no series. Write START:STOP:COUNT"),
+        ("--distances 1:2", "'1:2' is no series. Write START:STOP:COUNT"),
         ("--depth 1 --channel-shares 1,1,1", "--channel-shares is for --bayer"),
-        ("--raw --depth 1 --bayer RGGB --channel-shares 1,1", "must be three numbers"),
     ],
 )
 def test_wrong_use(options, said):
@@ -255,9 +250,10 @@ def test_wrong_use(options, said):
         ("--depth 0.9 --texture leavs", "Did you mean leaves?"),
         ("--depth 0.9 --texture grey.png", "has one colour"),
         ("--depth 0.9 --texture rig.toml", "does not begin like an image"),
+        ("--depth 1 --channel-shares 1,1 --raw --bayer RGGB", "channel_shares[2] is missing"),
         ("--depth 0.05", "is too small for the blur"),
-        ("--sequence 0.9:1.0:0", "count=0 must be a whole number from 1"),
-        ("--scene random --near 2 --far 1", "scene.farthest_m=1.0 must be at least 1.1 times"),
+        ("--distances 0.9:1.0:0", "count=0 must be a whole number from 1"),
+        ("--scene random --depth-range 2:1", "scene.farthest_m=1.0 must be at least 1.1 times"),
         ("--depth 0.9 --rig none.toml", "none.toml: there is no such file"),
     ],
 )

@@ -21,7 +21,7 @@ IMAGE = DepthImage(
     colour=COLOUR,
     focal_length_px=100.0,
 )
-HEAD = ros.header(12.25, "eye")
+HEAD = ros.header_ns(12_250_000_000, "eye")
 
 
 def _values(message, kind: str) -> np.ndarray:

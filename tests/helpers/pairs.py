@@ -9,7 +9,7 @@ from d3s.files import write_image
 from d3s.rig import Rig
 
 RIG = Rig.from_pinhole(focal_length_px=500.0, baseline_m=0.1)
-PINHOLE = ("--focal-length-px", "500", "--baseline", "100mm")
+PINHOLE = ("--focal-length", "500px", "--baseline", "100mm")
 """Options of the command line for `RIG`."""
 DEPTH_M = 2.5  # 20 px of disparity
 SHAPE = (64, 128)

@@ -66,8 +66,7 @@ def calibrate_folders(
     there = [name for name in named if target.joinpath(f"{name}.html").exists()]
     if there and not (overwrite or skip_done):
         raise OutputError(
-            f"{target / there[0]}.html exists. Choose another folder, replace with --force, or go "
-            "on with --skip-done."
+            f"{target / there[0]}.html exists. Choose another folder, or replace with --force."
         )
     skipped = there if skip_done else []
     names = [name for name in named if name not in skipped]

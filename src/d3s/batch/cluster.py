@@ -171,7 +171,7 @@ def _size(path: str) -> int:
 
 def _trouble(answer: Mapping[str, Any] | Exception) -> str:
     """Why a worker cannot be used, by its answer; empty if it can."""
-    if isinstance(answer, OSError):  # it has ended meanwhile: another one's first job asks it again
+    if isinstance(answer, OSError):  # it has ended meanwhile, and others get its jobs
         return ""
     if isinstance(answer, ModuleNotFoundError):
         return f"has no {answer.name or 'd3s'}"

@@ -157,7 +157,7 @@ def _refused(frame: FrameFiles, error: D3SError, done: int) -> Refused:
     if isinstance(error, OutputError):
         words = "Nothing is finished."
         if done:
-            words = f"{done} frames before it are finished. --skip-done goes on from there."
+            words = f"{done} frames before it are finished. The same command goes on from there."
         raise OutputError(f"{reason} {words}") from error
     for given, path in zip(frame.absolute, frame.files, strict=True):
         reason = reason.replace(given, path_text(path))  # workers get whole paths
@@ -246,8 +246,7 @@ def _check_targets(
         others = f", and {len(taken) - 1} more results" if len(taken) > 1 else ""
         raise OutputError(
             f"{path_text(taken[0])} exists{others}. Choose another folder; or replace them: "
-            "--force on the command line, overwrite=True in Python; or go on where an earlier run "
-            "was stopped: --skip-done, skip_done=True."
+            "--force on the command line, overwrite=True in Python."
         )
 
 

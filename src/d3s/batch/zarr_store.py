@@ -42,7 +42,7 @@ class DepthStore:
         """
         import zarr
 
-        if self._is_there:
+        if self._names is not None:
             self._grow(names, shape)
             return
         # Made under another name: a group without all its arrays would be of no use.
@@ -60,14 +60,13 @@ class DepthStore:
     def remove(self) -> None:
         """Remove the group; anything else of its name is an `OutputError`."""
         if os.path.lexists(self.path):
-            if not self._is_there:
+            if self._names is None:
                 raise OutputError(f"{self.path} is no array of d3s. Choose another folder.")
             shutil.rmtree(self.path)
 
     def places(self) -> dict[str, int]:
         """Places of the frames by name; none if there is no group."""
-        names = self._attributes["frames"] if self._is_there else ()
-        return {name: place for place, name in enumerate(names)}
+        return {name: place for place, name in enumerate(self._names or ())}
 
     def finished(self) -> set[int]:
         """Places of the frames that are whole, by the chunks that are there."""
@@ -102,17 +101,13 @@ class DepthStore:
             raise self._unwritable(error) from error
 
     @property
-    def _is_there(self) -> bool:
-        return bool(self._attributes.get("kind") == _KIND)
-
-    @property
-    def _attributes(self) -> dict[str, Any]:
+    def _names(self) -> list[str] | None:
+        """Names of the frames by place; None if there is no group of ours."""
         try:
-            found = json.loads((self.path / "zarr.json").read_text())
+            found = json.loads((self.path / "zarr.json").read_text()).get("attributes", {})
         except (OSError, ValueError):
-            return {}
-        attributes: dict[str, Any] = found.get("attributes", {})
-        return attributes
+            return None
+        return list(found["frames"]) if found.get("kind") == _KIND else None
 
     @cached_property
     def _group(self) -> Any:

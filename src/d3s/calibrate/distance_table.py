@@ -43,8 +43,8 @@ def read_table(folder: Path) -> list[Row]:
     rows, problems, count = _read(folder)
     if count < FEWEST_FRAMES:
         problems.append(
-            f"names {count} frames: a calibration needs at least {FEWEST_FRAMES}, and 20 to "
-            "50 for a good one."
+            f"names {count} frames: a calibration needs at least {FEWEST_FRAMES}, and 25 for a "
+            "good one."
         )
     if count > MOST_FRAMES:
         problems.append(f"names {count} frames: a calibration takes at most {MOST_FRAMES}.")

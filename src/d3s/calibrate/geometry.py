@@ -192,7 +192,7 @@ def _check_design(focal_baseline_px_m: float, design: Optics) -> None:
             f"s0 B / p comes out as {focal_baseline_px_m:.4g} px m, and the camera as designed has "
             f"{designed:.4g} px m: they may differ by a factor of {_LARGEST_FACTOR:g}. Are the "
             "distances in metres, and is the design that of this camera? Without a design it is "
-            "the paper's prototype; give your pixel pitch and sensor distance with --design "
+            "the paper's prototype; give your pixel pitch and sensor distance with --rig "
             "(design=)."
         )
 

@@ -1,27 +1,11 @@
-"""The command line: one module per command, each a thin layer over the library.
+"""The command line: options in, calls of the library, lines on stdout and an exit code out.
 
-In come arguments; out go calls of the library, lines on stdout, and an exit code.
-
-align, calibrate, check, compare, convert, demo, densify, depth, design, doctor, evaluate, info,
-reproduce, simulate
-          one command each
-live      `d3s live` and `d3s view`
-depth_report, calibrate_many
-          words and exit code of `d3s depth`; `d3s calibrate` of several cameras
-record    `d3s record`, `d3s replay` and `d3s recover`
-convert_recording
-          conversions of recordings by `d3s convert`
-rig       commands on rigs: `d3s rig import`
-camera    camera of a command: a file, a name, or numbers
-source    source of a command: its word, and options of cameras
-page      pages in the browser: where they are served
-groups    options that several commands share, as one parameter
-output    common options, exit codes, checks of the output folder
-progress  progress bar
-light     options on colour sensors and on how files store light
-units     lengths, shapes and depth ranges with units
+options   values with units, the options that commands share, options of records
+output    exit codes, tables, progress bar, checks of places
+camera    the camera and the source of a command
 start     time since the command began; Ctrl-C during the imports
-sweep     options and execution of commands with many trials
+
+The others have the commands of `_COMMANDS`.
 """
 
 from d3s.cli import start  # isort: skip  # first: it takes the time
@@ -32,7 +16,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
@@ -40,9 +24,10 @@ from typing import Annotated, Any
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import d3s
+from d3s.cli.options import expanded, help_of
 from d3s.cli.output import BAD_INPUT, INTERRUPTED
 from d3s.errors import D3SError, MissingPackageError
 
@@ -52,51 +37,106 @@ start.interruptible()
 # fifth of a second at the start.
 _COLLECT_AFTER = 50_000
 
-
 _DENSE = "--dense=5cm"
 
-
-# In the order of the help text: what a newcomer needs first. Each is a function, or a group, of the
-# module of its name, unless another one is named.
-_COMMANDS = {
-    **dict.fromkeys(("demo", "depth", "live")),
+# Module and function of each command, in the order of the help text: what a newcomer needs first.
+_COMMANDS: dict[str, Any] = {
+    "demo": "reproduce",
+    "depth": "depth",
+    "live": "live",
     "view": "live",
-    **dict.fromkeys(("info", "convert", "record")),
-    **dict.fromkeys(("replay", "recover"), "record"),
-    **dict.fromkeys(("align", "densify", "calibrate", "rig", "check", "simulate", "design")),
-    **dict.fromkeys(("evaluate", "compare", "reproduce", "doctor")),
+    "info": "info",
+    "convert": "convert",
+    "record": "record",
+    "replay": "record",
+    "recover": "record",
+    "align": "align",
+    "densify": "densify",
+    "calibrate": "calibrate",
+    "rig": {
+        "": "Rig files of stereo cameras, from calibrations of other programs.",
+        "import": "camera:import_rig",
+    },
+    "check": "check",
+    "simulate": "simulate",
+    "design": "design",
+    "evaluate": {
+        "": "See how good the methods are, where the truth is known.",
+        **dict.fromkeys(("planes", "scenes", "rooms", "thresholds"), "evaluate"),
+        **dict.fromkeys(("quality", "stereo", "twin"), "measured"),
+    },
+    "compare": "compare",
+    "reproduce": "reproduce",
+    "doctor": "doctor",
+}
+
+# Options that were called otherwise, and what they are called now.
+_RENAMED = {
+    **dict.fromkeys(("--reach", "--near", "--far"), "--depth-range NEAREST:FARTHEST"),
+    **dict.fromkeys(("--sequence", "--depths"), "--distances"),
+    **dict.fromkeys(("--scenes", "--rooms"), "--count"),
+    "--pixels": "--shape ROWSxCOLS",
+    "--pixel": "--pixel-pitch LENGTH",
+    "--focal-length-px": "--focal-length 6050px",
+    "--design": "--rig FILE",
+    "--fast": "--quick",
+    "--pairs": "names that say left and right",
+    "--skip-done": "the same command, which goes on by itself",
 }
 
 
 class _Modules(Mapping[str, Any]):
     """Commands by name, each imported when it is asked for."""
 
+    def __init__(self, table: dict[str, Any]) -> None:
+        self._table = {name: place for name, place in table.items() if name}
+
+    def function(self, name: str) -> Callable[..., None]:
+        """Function of a command."""
+        module, _, function = self._table[name].partition(":")
+        found: Callable[..., None] = getattr(import_module(f"d3s.cli.{module}"), function or name)
+        return found
+
+    def help_of(self, name: str) -> str:
+        """Help text of a command, without its options."""
+        place = self._table[name]
+        return place[""] if isinstance(place, dict) else help_of(self.function(name))
+
     def __getitem__(self, name: str) -> Any:
         """Return the command of this name."""
-        module = import_module(f"d3s.cli.{_COMMANDS[name] or name}")
-        found = getattr(module, name)
-        if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False)
-            alone.command(name, help=getattr(module, "HELP", None))(found)
-            found = alone
-        command = typer.main.get_command(found)
+        place = self._table[name]
+        if isinstance(place, dict):
+            return _Group(name=name, table=place, help=place[""], no_args_is_help=True)
+        alone = typer.Typer(add_completion=False)
+        alone.command(name, help=self.help_of(name))(expanded(self.function(name)))
+        command = typer.main.get_command(alone)
         command.name = name
         return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
+        return iter(self._table)
 
     def __len__(self) -> int:
-        return len(_COMMANDS)
+        return len(self._table)
 
 
-class _Commands(TyperGroup):
-    """Prints a `D3SError` as one sentence; with --debug, raises it with its traceback."""
+class _Group(TyperGroup):
+    """Commands that are imported and given their options when they are asked for."""
 
-    def __init__(self, **given: Any) -> None:
-        """Take no commands but those of `_COMMANDS`."""
+    def __init__(self, *, table: dict[str, Any] = _COMMANDS, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = _Modules()  # type: ignore[assignment]
+        self.commands = self._modules = _Modules(table)  # type: ignore[assignment]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page, which needs the first sentence of each command only."""
+        self.commands = {
+            name: TyperCommand(name, help=self._modules.help_of(name)) for name in self._modules
+        }
+        super().format_help(ctx, formatter)
+
+
+class _Commands(_Group):
+    """Prints a `D3SError` as one sentence; with --debug, raises it with its traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse empty arguments of all commands: an empty path would mean the current folder."""
@@ -109,6 +149,12 @@ class _Commands(TyperGroup):
                     "leave it away.",
                     ctx=ctx,
                     param_hint=name or f"the argument after {before or 'd3s'}",
+                )
+            if option in _RENAMED:
+                raise typer.BadParameter(
+                    f"there is no such option. Did you mean {_RENAMED[option]}?",
+                    ctx=ctx,
+                    param_hint=option,
                 )
         # The value of --dense may be left, which the parser cannot say.
         return super().parse_args(ctx, [_DENSE if one == "--dense" else one for one in args])

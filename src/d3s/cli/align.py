@@ -1,17 +1,18 @@
 """`d3s align`: what to turn and which way, while a camera is built; and captures to calibrate."""
 
 import json
+import queue
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from d3s.cli.calibrate import Half
-from d3s.cli.camera import CameraOptions, rig_of_word
-from d3s.cli.live import Address, serve
-from d3s.cli.options import Bayer, FileEncoding, is_linear, order_of, with_groups
-from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, progress_bar, value_of
+from d3s.cli.camera import is_twin, rig_or_paper, source_options
+from d3s.cli.live import serve
+from d3s.cli.options import Address, Grab, Light
+from d3s.cli.output import NOT_KNOWN, NOTHING_USABLE, end, progress_bar, say_step, value_of
+from d3s.cli.values import Count, Length, length_m
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -25,67 +26,20 @@ _REFRESH_S = 0.2
 _IN_JSON = ("number", "name", "seconds", "distance_m", "texture", "matches", "steps", "next")
 
 
-@with_groups
 def align(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="Camera or raw frames: uvc:0, basler, genicam, twin:raw, a recording, a file or "
-            "a folder.",
-            metavar="SOURCE",
-        ),
-    ],
-    rig: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|paper",
-            help="Rig file of the camera as designed, or as calibrated earlier; the paper's "
-            "prototype if left.",
-            show_default=False,
-        ),
-    ] = None,
-    distance: Annotated[
-        str | None,
-        typer.Option(
-            help="Distance of the wall before the camera, such as 0.4 or 40cm; needed for the "
-            "focus difference unless things near and far are in view.",
-            show_default=False,
-        ),
-    ] = None,
-    left_lens: Annotated[
-        Half, typer.Option(help="Half of the upright frame that the left lens lights.")
-    ] = Half.RIGHT,
-    text: Annotated[
-        bool, typer.Option("--text", help="Print a table in the terminal, and open no page.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one line of JSON for each frame, and no table.")
-    ] = False,
-    frames: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Stop after so many frames; at the end if left.", show_default=False
-        ),
-    ] = None,
-    captures: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder to file captures for the calibration in; continued if it has some.",
-            show_default=False,
-        ),
-    ] = None,
-    distances: Annotated[
-        str | None,
-        typer.Option(
-            help="Distances to capture, in metres: 0.25,0.3,0.4 or 0.25:1.2:25 for 25. With "
-            "--text; the page has a field for them.",
-            show_default=False,
-        ),
-    ] = None,
-    grabbing: CameraOptions = CameraOptions(),  # noqa: B008 - frozen
-    address: Address = Address(),  # noqa: B008 - frozen
-    bayer: Bayer = None,
-    encoding: FileEncoding = None,
+    source: str,
+    *,
+    rig: str | None = None,
+    distance: Length = None,
+    left_lens: Literal["left", "right"] = "right",
+    text: bool = False,
+    as_json: bool = False,
+    frames: Count = None,
+    captures: Path | None = None,
+    distances: str | None = None,
+    grab: Grab,
+    address: Address,
+    light: Light,
 ) -> None:
     """Help somebody with a screwdriver: light, focus, partition, rows, roll and focus difference.
 
@@ -93,42 +47,33 @@ def align(
     the same in the terminal. Both need raw frames with both halves of the sensor, of a wall with
     fine texture. With --captures, frames of a board at typed distances are checked and filed, and
     calibrated at the end. After --text, the exit code is 1 if something is to turn, and 6 if
-    something could not be known.
+    something could not be known. The camera is the paper's prototype if --rig is left.
+
+    Options:
+        source (SOURCE): Camera or raw frames: uvc:0, basler, genicam, twin:raw, a recording, a file
+            or a folder.
+        distance: Distance of the wall before the camera, such as 0.4 or 40cm; needed for the focus
+            difference unless things near and far are in view.
+        text: Print a table in the terminal, and open no page.
+        as_json: Print one line of JSON for each frame, and no table.
+        captures: Folder to file captures for the calibration in; continued if it has some.
+        distances: Distances to capture, in metres: 0.25,0.3,0.4 or START:STOP:COUNT, even in
+            1/distance. With --text; the page has a field for them.
     """
     from d3s.camera.align.filing import CaptureFolder, parsed_distances
     from d3s.camera.align.session import Session, Watch, calibration_of, open_raw
-    from d3s.cli.options import length_m
-    from d3s.frames import SourceOptions
-    from d3s.rig import Rig
 
-    camera = rig_of_word(rig) or Rig.paper_prototype()
-    order = order_of(bayer)
-    with value_of("--distance"):
-        distance_m = None if distance is None else length_m(distance)
+    camera = rig_or_paper(rig)
     with value_of("--distances"):
         planned = () if distances is None else parsed_distances(distances)
     if planned and (captures is None or not text):
         raise typer.BadParameter("--distances needs --captures and --text.")
-    watch = Watch(camera, distance_m=distance_m, left_lens=left_lens.value, bayer=order)
+    watch = Watch(camera, distance_m=distance, left_lens=left_lens, bayer=light.bayer)
     folder = None if captures is None else CaptureFolder(captures)
-    is_twin = source.partition(":")[0] == "twin"
-    with progress_bar(8, "Rendering the twin.", quiet=not is_twin) as progress:
-        options = SourceOptions(
-            linear=is_linear(encoding),
-            bayer=order,
-            rate_hz=grabbing.rate,
-            exposure_s=grabbing.exposure,
-            gain=grabbing.gain,
-            progress=progress,
-        )
-        opened = open_raw(source, camera, options)
-    session = Session(
-        opened,
-        watch,
-        captures=folder,
-        calibrate=calibration_of(camera, left_lens=left_lens.value, bayer=order),
-    )
-    with session:
+    with progress_bar(8, "Rendering the twin.", quiet=not is_twin(source)) as progress:
+        frames_of = open_raw(source, camera, source_options(light, grab, progress=progress))
+    calibrate = calibration_of(camera, left_lens=left_lens, bayer=light.bayer)
+    with Session(frames_of, watch, captures=folder, calibrate=calibrate) as session:
         if as_json:
             _finish(_print_json(session, frames))
         elif text and folder is not None:
@@ -144,8 +89,6 @@ def align(
 
 def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
     """Measured frames as they come, each once."""
-    import queue
-
     arrived: queue.SimpleQueue[Shown | None] = queue.SimpleQueue()
     session.newest.listeners.append(lambda: arrived.put(session.newest.peek()))
     seen, count = None, 0
@@ -155,7 +98,7 @@ def _measured(session: "Session", frames: int | None) -> "Iterator[Shown]":
             shown = arrived.get(timeout=_REFRESH_S)
         except queue.Empty:
             if has_ended:
-                return
+                break
             continue
         if shown is not None and shown is not seen:
             seen, count = shown, count + 1
@@ -181,10 +124,10 @@ def _print_tables(session: "Session", frames: int | None) -> "Alignment | None":
 
     console = Console()
     last = None
-    with Live(console=console, auto_refresh=False, transient=True) as live:
+    with Live(console=console, auto_refresh=False, transient=True) as drawn:
         for shown in _measured(session, frames):
             last = shown
-            live.update(_table(shown, session.state), refresh=console.is_terminal)
+            drawn.update(_table(shown, session.state), refresh=console.is_terminal)
     if last is not None:
         console.print(_table(last, session.state))
     _say_problem(session)
@@ -193,20 +136,18 @@ def _print_tables(session: "Session", frames: int | None) -> "Alignment | None":
 
 def _say_problem(session: "Session") -> None:
     if session.problem:
-        typer.echo(f"d3s: {session.problem}", err=True)
+        say_step(f"d3s: {session.problem}")
 
 
 def _finish(last: "Alignment | None") -> None:
     """Exit code by the last frame."""
     from d3s.camera.align.quantities import steps_of
 
-    if last is None:
-        raise typer.Exit(NOTHING_USABLE)
-    states = {step.state for step in steps_of(last.readings)}
+    states = {"turn"} if last is None else {step.state for step in steps_of(last.readings)}
     if "turn" in states:
-        raise typer.Exit(NOTHING_USABLE)
+        end(NOTHING_USABLE)
     if "unknown" in states:
-        raise typer.Exit(NOT_KNOWN)
+        end(NOT_KNOWN)
 
 
 def _table(shown: "Shown", state: str) -> "Group":
@@ -218,7 +159,7 @@ def _table(shown: "Shown", state: str) -> "Group":
 
     steps = steps_of(shown.alignment.readings)
     table = Table("quantity", "is", "sigma", "should be", "")
-    lines = []
+    titles: dict[str, list[str]] = {}  # by what is said of them: several may share one reason
     for number, step in enumerate(steps, 1):
         table.add_row(f"[bold]{number}. {step.title}[/bold]")
         for one in step.readings:
@@ -234,12 +175,12 @@ def _table(shown: "Shown", state: str) -> "Group":
             )
             words = "; ".join(part for part in (one.advice, one.note) if part)
             if one.state != "good" and words:
-                lines.append(f"  [{colour}]{one.kind.title}[/{colour}]: {escape(words)}")
+                titles.setdefault(words, []).append(f"[{colour}]{one.kind.title}[/{colour}]")
         table.add_section()
+    lines = [f"  {', '.join(those)}: {escape(words)}" for words, those in titles.items()]
     following = next_step(steps)
-    if following is None:
-        now = "[bold green]All steps are good.[/bold green]"
-    else:
+    now = "[bold green]All steps are good.[/bold green]"
+    if following is not None:
         colour = _COLOURS[following.state]
         now = f"[bold {colour}]{following.title}: {escape(following.advice)}[/bold {colour}]"
     name = f" {shown.name}" if shown.name else ""
@@ -256,19 +197,17 @@ def _capture(session: "Session", planned: list[float]) -> None:
     planned = [one for one in planned if one not in done]
     typer.echo(f"{len(done)} frames are filed in {session.captures.folder}.")
     while True:
-        default = f"{planned[0]:g}" if planned else ""
         typed = typer.prompt(
-            "Distance of the board in metres (end to finish)", default=default or "end"
+            "Distance of the board in metres (end to finish)",
+            default=f"{planned[0]:g}" if planned else "end",
         ).strip()
         if typed.lower() in ("end", ""):
             break
         try:
-            distance_m = float(typed.replace(",", "."))
-        except ValueError:
-            typer.echo(f"{typed!r} is no number of metres, such as 0.25.")
+            captured = session.capture(length_m(typed.replace(",", ".")))
+        except typer.BadParameter as error:
+            typer.echo(str(error))
             continue
-        try:
-            captured = session.capture(distance_m)
         except D3SError as error:
             typer.echo(str(error))
             if session.has_ended:
@@ -281,13 +220,12 @@ def _capture(session: "Session", planned: list[float]) -> None:
         planned = [one for one in planned if one != captured.filed.distance_m]
     if session.captures.missing:
         typer.echo(f"{session.captures.missing} more frames are needed to calibrate.")
-        return
-    if typer.confirm("Calibrate now?", default=True):
+    elif typer.confirm("Calibrate now?", default=True):
         _calibrate(session)
 
 
 def _calibrate(session: "Session") -> None:
-    typer.echo("Calibrating: this takes a minute or more.", err=True)
+    say_step("Calibrating: this takes a minute or more.")
     found = session.run_calibration()
     values = found.values
     typer.echo(f"Verdict: {values['grade']}. {values['summary']}")
@@ -295,8 +233,8 @@ def _calibrate(session: "Session") -> None:
         typer.echo(f"  {remark['words']} {remark['remedy']}")
     typer.echo(f"Report:   {found.page_path}")
     if found.rig_path is None:
-        typer.echo(f"d3s: {found.problem} No rig was written.", err=True)
-        raise typer.Exit(NOTHING_USABLE)
+        say_step(f"d3s: {found.problem} No rig was written.")
+        end(NOTHING_USABLE)
     typer.echo(f"Rig file: {found.rig_path}")
 
 

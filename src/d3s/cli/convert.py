@@ -3,153 +3,86 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.options import length_m
+from d3s.cli.camera import given_rig
+from d3s.cli.options import Given, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     SOME_FAILED,
-    Force,
-    Quiet,
     check_places,
+    end,
     progress_bar,
     say_json,
     say_refused,
+    say_step,
     value_of,
 )
+from d3s.cli.values import Unit
 from d3s.errors import D3SError, InputError
-from d3s.formats import DEPTH_SUFFIXES, FORMATS, NPZ
+from d3s.formats import NPZ
 
 if TYPE_CHECKING:
     from d3s.files import DepthImage, Points
     from d3s.rig import Rig
 
-_BOTH_WAYS = " ".join(
-    one.suffixes[0] for one in FORMATS if one.depth and one.reads_depth and one is not NPZ
-)
-_OUT_ONLY = " ".join(one.suffixes[0] for one in DEPTH_SUFFIXES.values() if not one.reads_depth)
-HELP = (
-    f"Convert depth between formats: {_BOTH_WAYS}, from .npz, and to {_OUT_ONLY}.\n\n"
-    "The suffix chooses the format, and a name that ends in preview.png is a picture in colours "
-    "with a bar. A name that ends in .glb or mesh.ply is a mesh with the left view as its texture, "
-    "from an .npz file. What a format cannot hold is said. With --to every file is converted that "
-    "can be; the others are named, and the exit code is 4, or 3 if none could be converted.\n\n"
-    "A recording (.mcap) becomes a folder of images, or a ROS 2 bag with --bag; a folder of images "
-    "or a ROS 2 bag becomes a recording. No bit of a frame is lost."
-)
-
-
 _RECORDING = ".mcap"
 
 
-class _RecordingOptions(NamedTuple):
-    """Options of a conversion of a recording."""
-
-    is_bag: bool  # whether the output is a ROS 2 bag
-    topics: tuple[str, ...]
-    full_scale: int | None
-    rig: Path | None
-    force: bool
-    quiet: bool
-    as_json: bool
-
-
-class _Settings(NamedTuple):
-    """Settings that all conversions of one command share."""
-
-    rig: "Rig | None"
-    unit_m: float | None  # None for 1 mm, or another if that does not fit
-    input_unit_m: float | None
-    force: bool
-
-
 def convert(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="A file of depth, then the files to write; with --to, files of depth alone. Or a "
-            "recording and a folder, in either order.",
-            metavar="IN OUT...",
-            readable=False,
-        ),
-    ],
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Suffix, such as .ply: convert every file to it, beside the file. May be given "
-            "several times.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder for the files of --to.", show_default=False),
-    ] = None,
-    rig: Annotated[
-        Path | None,
-        typer.Option(
-            help="Rig file, for points from a file that does not know its camera.",
-            show_default=False,
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left, or a "
-            "coarser one that is told if depths do not fit.",
-            show_default=False,
-        ),
-    ] = None,
-    input_unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Unit of the integers in a PNG that is read and does not state it, such as 1mm.",
-            show_default=False,
-        ),
-    ] = None,
-    bag: Annotated[bool, typer.Option("--bag", help="The folder to write is a ROS 2 bag.")] = False,
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Topic of raw frames in a ROS 2 bag; or given twice, those of the left and the "
-            "right view.",
-            show_default=False,
-        ),
-    ] = None,
-    full_scale: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            help="Largest value of these frames, such as 4095.",
-            show_default=False,
-        ),
-    ] = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was written as JSON.")
-    ] = False,
+    files: list[Path],
+    *,
+    to: list[str] | None = None,
+    output: Path | None = None,
+    rig: str | None = None,
+    unit: Unit = None,
+    input_unit: Unit = None,
+    bag: bool = False,
+    topic: list[str] | None = None,
+    full_scale: Annotated[int | None, typer.Option(min=1, max=65535)] = None,
+    telling: Telling,
 ) -> None:
-    """Convert depth between formats; the help text is `HELP`."""
-    from d3s.rig import Rig
+    """Convert depth from one format to others, and recordings to folders and back.
 
+    The suffix chooses the format, and a name that ends in preview.png is a picture in colours with
+    a bar. A name that ends in .glb or mesh.ply is a mesh with the left view as its texture, from an
+    .npz file. What a format cannot hold is said. With --to every file is converted that can be; the
+    others are named, and the exit code is 4, or 3 if none could be converted. Points from a file
+    that does not know its camera need --rig.
+
+    A recording (.mcap) becomes a folder of images, or a ROS 2 bag with --bag; a folder of images
+    or a ROS 2 bag becomes a recording. No bit of a frame is lost.
+
+    Options:
+        files (IN OUT...): A file of depth (.npz .png .tiff .pfm .npy .exr .ply), then the files to
+            write (also .csv and .mcap); with --to, files of depth alone. Or a recording and a
+            folder, in either order.
+        to: Suffix, such as .ply: convert every file to it, beside the file. Repeatable.
+        output: Folder for the files of --to.
+        unit: Unit of the integers in a PNG that is written, such as 0.1mm; 1mm if left, or a
+            coarser one that is told if depths do not fit.
+        input_unit: Unit of the integers in a PNG that is read and does not state it, such as 1mm.
+        bag: The folder to write is a ROS 2 bag.
+        topic: Topic of raw frames in a ROS 2 bag; or given twice, those of the left and the right
+            view.
+        full_scale: Largest value of these frames, such as 4095.
+    """
+    camera = given_rig(rig)
     if not to and _is_conversion(files):
-        options = _RecordingOptions(bag, tuple(topic or ()), full_scale, rig, force, quiet, as_json)
-        _convert_recording(files[0], files[1], options)
+        if bag:
+            bag_options: Given = {"is_bag": True}
+        else:
+            bag_options = {"topics": tuple(topic or ()), "full_scale": full_scale, "rig": camera}
+        _convert_recording(files[0], files[1], bag_options, telling)
         return
     if bag or topic or full_scale is not None:
         raise typer.BadParameter(
             "--bag, --topic and --full-scale are for a recording (.mcap) and a folder."
         )
-    settings = _Settings(
-        None if rig is None else Rig.load(rig),
-        None if unit is None else _unit_m(unit, "--unit"),
-        None if input_unit is None else _unit_m(input_unit, "--input-unit"),
-        force,
-    )
+    _check_unit(unit, "--unit")
+    _check_unit(input_unit, "--input-unit")
     jobs = _jobs(files, to, output)
     if unit is not None and not any(map(_is_png, jobs[0][1])):
         raise typer.BadParameter("it is for a PNG, and none is written.", param_hint="--unit")
@@ -158,20 +91,24 @@ def convert(
     for source, targets in jobs:
         try:
             _check_names(source, targets, [path for one in done for path in one["files"]])
-            done += _convert(source, targets, settings)
+            content = _read(source, targets, camera, input_unit)
+            done += [_write(content, source, one, unit, telling.force) for one in targets]
         except D3SError as error:
             if not to:
                 raise
             refused.append(str(error))
-    if as_json:
+    if telling.as_json:
         say_json({"written": done, "refused": refused})
-    elif not quiet:
+    elif not telling.quiet:
         for one in done:
             typer.echo(_line(one))
     for words in refused:
-        typer.echo(f"d3s: {words}", err=True)
+        say_step(f"d3s: {words}")
     if refused:
-        raise typer.Exit(SOME_FAILED if done else BAD_INPUT)
+        end(SOME_FAILED if done else BAD_INPUT)
+
+
+# Depth --------------------------------------------------------------------------------------------
 
 
 def _jobs(
@@ -213,13 +150,12 @@ def _ending(suffix: str) -> str:
     return ending
 
 
-def _unit_m(text: str, option: str) -> float:
+def _check_unit(unit_m: float | None, option: str) -> None:
     from d3s.files.depth_png import check_unit
 
-    with value_of(option):
-        unit_m = length_m(text)
-        check_unit(unit_m)
-    return unit_m
+    if unit_m is not None:
+        with value_of(option):
+            check_unit(unit_m)
 
 
 def _is_png(target: Path) -> bool:
@@ -246,73 +182,61 @@ def _check_names(source: Path, targets: list[Path], written: Iterable[str]) -> N
             )
 
 
-def _convert(source: Path, targets: list[Path], settings: _Settings) -> list[dict[str, Any]]:
+def _read(
+    source: Path, targets: list[Path], rig: "Rig | None", unit_m: float | None
+) -> "DepthImage | Points":
+    """Content of a file, if all targets can hold it."""
     from d3s.estimate.plot.preview import ENDING
     from d3s.files import DepthImage, read_depth
     from d3s.files.depth_files import check_target
     from d3s.files.raw import named
     from d3s.lab.dense.mesh import is_mesh
 
-    content = read_depth(source, unit_m=settings.input_unit_m)
-    if settings.rig is not None and isinstance(content, DepthImage):
-        focal_length_px = settings.rig.optics.focal_length_px
+    content = read_depth(source, unit_m=unit_m)
+    if rig is not None and isinstance(content, DepthImage):
         with named(source):
-            content = content.with_camera(focal_length_px, settings.rig.principal_point_px)
-    for target in targets:  # all checked before the first is written
+            content = content.with_camera(rig.optics.focal_length_px, rig.principal_point_px)
+    for target in targets:
         with named(target):
-            if is_mesh(target):
-                _check_mesh(source)
-            elif not target.name.endswith(ENDING):
+            if is_mesh(target) and source.suffix.lower() != NPZ.suffixes[0]:
+                raise InputError(
+                    "a mesh is made of an .npz file of d3s depth or d3s densify, which has the "
+                    "camera, the left view and the flags. Give that file."
+                )
+            if not is_mesh(target) and not target.name.endswith(ENDING):
                 check_target(content, target)
             elif not isinstance(content, DepthImage):
                 raise InputError("a picture needs an image of depths, and these are points.")
-    return [_write(content, source, target, settings) for target in targets]
-
-
-def _check_mesh(source: Path) -> None:
-    """Refuse a mesh of a file that does not tell filled depths from measured ones."""
-    if source.suffix.lower() != NPZ.suffixes[0]:
-        raise InputError(
-            "a mesh is made of an .npz file of d3s depth or d3s densify, which has the camera, the "
-            "left view and the flags. Give that file."
-        )
+    return content
 
 
 def _write(
-    content: "DepthImage | Points", source: Path, target: Path, settings: _Settings
+    content: "DepthImage | Points", source: Path, target: Path, unit: float | None, force: bool
 ) -> dict[str, Any]:
     from d3s.estimate import DepthMap
     from d3s.estimate.plot.preview import ENDING, write_preview
     from d3s.files import DepthImage, write_depth
-    from d3s.files.depth_files import lost
+    from d3s.files.depth_files import MILLIMETRE_M, lost
+    from d3s.files.depth_png import fitting_unit_m
     from d3s.lab.dense.mesh import is_mesh, write_mesh
 
+    written, without = [target], list[str]()
     if isinstance(content, DepthImage) and target.name.endswith(ENDING):
         rows, cols = content.depth_m.shape
         names = [content.notes[name] for name in ("camera", "method") if name in content.notes]
         words = f"{content.density:.0%} of {rows} x {cols} px have a depth"
         title = ": ".join([", ".join(names), words]) if names else words
-        write_preview(target, content.depth_m, title=title, overwrite=settings.force)
-        written, without = [target], ["the numbers"]
+        write_preview(target, content.depth_m, title=title, overwrite=force)
+        without = ["the numbers"]
     elif is_mesh(target):
-        write_mesh(target, DepthMap.load(source), overwrite=settings.force)
-        written, without = [target], []
+        write_mesh(target, DepthMap.load(source), overwrite=force)
     else:
-        unit_m = settings.unit_m or _png_unit_m(content, target)
-        written = write_depth(target, content, unit_m=unit_m, overwrite=settings.force)
-        without = list(lost(content, target, unit_m))
+        if unit is None and isinstance(content, DepthImage) and _is_png(target):
+            unit = fitting_unit_m(content.depth_m)
+        unit = unit or MILLIMETRE_M
+        written = write_depth(target, content, unit_m=unit, overwrite=force)
+        without = list(lost(content, target, unit))
     return {"from": str(source), "files": [str(path) for path in written], "without": without}
-
-
-def _png_unit_m(content: "DepthImage | Points", target: Path) -> float:
-    """Unit of a PNG in metres: a millimetre if that holds all depths."""
-    from d3s.files import DepthImage
-    from d3s.files.depth_files import MILLIMETRE_M
-    from d3s.files.depth_png import fitting_unit_m
-
-    if not isinstance(content, DepthImage) or not _is_png(target):
-        return MILLIMETRE_M
-    return fitting_unit_m(content.depth_m) or MILLIMETRE_M
 
 
 def _line(entry: dict[str, Any]) -> str:
@@ -320,6 +244,9 @@ def _line(entry: dict[str, Any]) -> str:
 
     without = f" (without {', '.join(entry['without'])})" if entry["without"] else ""
     return f"{', '.join(map(path_text, entry['files']))}{without}"
+
+
+# Recordings ---------------------------------------------------------------------------------------
 
 
 def _is_conversion(files: list[Path]) -> bool:
@@ -332,46 +259,45 @@ def _is_conversion(files: list[Path]) -> bool:
     return target.suffix.lower() == _RECORDING and source.is_dir()
 
 
-def _convert_recording(source: Path, target: Path, options: _RecordingOptions) -> None:
+def _convert_recording(source: Path, target: Path, options: Given, telling: Telling) -> None:
     """Convert a recording to a folder or a bag, or one of these to a recording."""
     from d3s.camera.recording.mcap import check_installed
 
     check_installed()
     if source.suffix.lower() != _RECORDING:
-        check_places(target, force=options.force)
-    written, refused = _converted(source, target, options)
-    values: dict[str, Any] = {
-        "from": str(source),
-        "to": str(target),
-        "written": written,
-        "refused": [one._asdict() for one in refused],
-    }
-    if options.as_json:
-        say_json(values)
-    elif not options.quiet:
-        what = "messages" if options.is_bag else "frames"
+        check_places(target, force=telling.force)
+    with progress_bar(1, f"Converting {source}.", quiet=telling.is_silent) as progress:
+        made = _converted(source, target, options, {"progress": progress}, force=telling.force)
+    written, refused = made
+    if telling.as_json:
+        say_json(
+            {
+                "from": str(source),
+                "to": str(target),
+                "written": written,
+                "refused": [one._asdict() for one in refused],
+            }
+        )
+    elif not telling.quiet:
+        what = "messages" if "is_bag" in options else "frames"
         typer.echo(f"{target}: {written} {what}.")
     say_refused(refused)
     if refused:
-        raise typer.Exit(SOME_FAILED if written else BAD_INPUT)
+        end(SOME_FAILED if written else BAD_INPUT)
 
 
 def _converted(
-    source: Path, target: Path, options: _RecordingOptions
+    source: Path, target: Path, options: Given, more: Given, *, force: bool
 ) -> tuple[int, tuple[Any, ...]]:
+    """Number of frames or messages that were written, and frames that were refused."""
     from d3s.camera.recording import conversion
-    from d3s.rig import Rig
 
-    rig = None if options.rig is None else Rig.load(options.rig)
-    force, silent = options.force, options.quiet or options.as_json
-    with progress_bar(1, f"Converting {source}.", quiet=silent) as progress:
-        if source.suffix.lower() == _RECORDING and options.is_bag:
-            return conversion.to_bag(source, target, progress=progress), ()
-        if source.suffix.lower() == _RECORDING:
-            return conversion.to_folder(source, target, overwrite=force, progress=progress)
-        more: dict[str, Any] = {"rig": rig, "overwrite": force, "progress": progress}
-        if not conversion.is_bag(source):
-            return conversion.from_folder(source, target, **more)
-        topics, full_scale = options.topics, options.full_scale
-        count = conversion.from_bag(source, target, images=topics, full_scale=full_scale, **more)
-        return count, ()
+    if source.suffix.lower() == _RECORDING and "is_bag" in options:
+        return conversion.to_bag(source, target, **more), ()
+    if source.suffix.lower() == _RECORDING:
+        return conversion.to_folder(source, target, overwrite=force, **more)
+    more |= {"rig": options.get("rig"), "overwrite": force}
+    if not conversion.is_bag(source):
+        return conversion.from_folder(source, target, **more)
+    images, full_scale = options.get("topics", ()), options.get("full_scale")
+    return conversion.from_bag(source, target, images=images, full_scale=full_scale, **more), ()

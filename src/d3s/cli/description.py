@@ -46,39 +46,22 @@ _BINS = 12
 # Percentiles at the ends of a histogram; values beyond are counted in its first and last bin.
 _ENDS_PERCENT = (0.5, 99.5)
 _WIDEST = 1e30  # a wider range has no histogram
-_START_BYTES = 8
 _MAX_BYTES = 2_000_000_000
 _ZARR = "zarr.json"  # metadata of a Zarr array or group, version 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class Histogram:
-    """Numbers of values between each edge and the next."""
-
-    of: str
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Info:
     """Description of a file. All facts are numbers, texts, and lists and tables of these."""
 
     path: str
     kind: str
     facts: Facts
-    histogram: Histogram | None = None
+    histogram: Facts | None = None  # of what, edges, and counts between each edge and the next
 
     def as_json(self) -> Facts:
         """Description as one table that JSON can hold."""
-        shape = None
-        if self.histogram is not None:
-            shape = {
-                "of": self.histogram.of,
-                "edges": list(self.histogram.edges),
-                "counts": list(self.histogram.counts),
-            }
-        return {"path": self.path, "kind": self.kind, **self.facts, "histogram": shape}
+        return {"path": self.path, "kind": self.kind, **self.facts, "histogram": self.histogram}
 
 
 def info(path: str | os.PathLike[str]) -> Info:
@@ -89,14 +72,14 @@ def info(path: str | os.PathLike[str]) -> Info:
     if is_folder:
         return _folder(place)
     with named(path), open_file(path) as file:
-        start = file.read(_START_BYTES)
+        start = file.read(8)
     found = format_of_bytes(start)
     if found is None:
         return _text(place)
     if found is NPZ:
         return _archive(place)
     if found is MCAP:
-        return Info(path=str(place), kind="recording", facts=describe(place))
+        return Info(str(place), "recording", describe(place))
     if found is PLY or _is_depth(place, found):
         return _depth(place, found)
     return _image(place, found)
@@ -139,10 +122,10 @@ def _image(path: Path, found: Format) -> Info:
     if channels < 3 and not samples.is_lossy and looks_coloured(values[:, :, 0]):
         facts["bayer"] = "likely; the data sheet of the sensor has the order"
     return Info(
-        path=str(path),
-        kind="image" if samples.full_scale is not None else "image of floats",
-        facts=facts,
-        histogram=_histogram(colours, "values"),
+        str(path),
+        "image" if samples.full_scale is not None else "image of floats",
+        facts,
+        _histogram(colours, "values"),
     )
 
 
@@ -176,15 +159,13 @@ def _depth_image(path: Path, image: DepthImage, facts_of_format: Facts) -> Info:
     }
     for name in image.layers:
         facts[name] = _range(getattr(image, name))
-    return Info(
-        path=str(path), kind="depth", facts=facts, histogram=_histogram(image.depth_m, "depth_m")
-    )
+    return Info(str(path), "depth", facts, _histogram(image.depth_m, "depth_m"))
 
 
 def _points(path: Path, points: Points) -> Info:
     facts: Facts = {"format": PLY.name, "points": len(points.z_m), **points.notes}
     facts |= {name: _range(values) for name, values in points.columns.items()}
-    return Info(path=str(path), kind="points", facts=facts, histogram=_histogram(points.z_m, "z_m"))
+    return Info(str(path), "points", facts, _histogram(points.z_m, "z_m"))
 
 
 def _archive(path: Path) -> Info:
@@ -197,10 +178,10 @@ def _archive(path: Path) -> Info:
     }
     depth = found.get("depth_m")
     return Info(
-        path=str(path),
-        kind="arrays",
-        facts={"format": NPZ.name, "arrays": facts},
-        histogram=None if depth is None else _histogram(depth, "depth_m"),
+        str(path),
+        "arrays",
+        {"format": NPZ.name, "arrays": facts},
+        None if depth is None else _histogram(depth, "depth_m"),
     )
 
 
@@ -224,10 +205,10 @@ def _depth_map(path: Path, depth_map: DepthMap) -> Info:
         "timings_s": dict(depth_map.timings_s),
     }
     return Info(
-        path=str(path),
-        kind="depth map",
-        facts=facts,
-        histogram=_histogram(depth_map.depth_m, "depth_m"),
+        str(path),
+        "depth map",
+        facts,
+        _histogram(depth_map.depth_m, "depth_m"),
     )
 
 
@@ -239,7 +220,7 @@ def _text(path: Path) -> Info:
     if path.name.endswith(note.CAMERA_SUFFIX):
         facts = note.read_camera(path)._asdict()
         known = {name: value for name, value in facts.items() if value is not None}
-        return Info(path=str(path), kind="camera", facts=known)
+        return Info(str(path), "camera", known)
     if suffix in CSV.suffixes:
         return _table(path)
     depth = ", ".join(
@@ -255,15 +236,15 @@ def _document(path: Path) -> Info:
     with named(path):
         text = read_file(path, _MAX_BYTES)
     if re.search(rb"^\s*\[scene", text, re.MULTILINE):
-        return Info(path=str(path), kind="recipe", facts=_recipe_facts(Recipe.load(path)))
-    return Info(path=str(path), kind="rig", facts=_rig_facts(Rig.load(path)))
+        return Info(str(path), "recipe", _recipe_facts(Recipe.load(path)))
+    return Info(str(path), "rig", _rig_facts(Rig.load(path)))
 
 
 def _table(path: Path) -> Info:
     with named(path):
         lines = read_file(path, _MAX_BYTES).splitlines()
     names = lines[0].decode("utf-8", "replace")[:1000].split(",")
-    return Info(path=str(path), kind="table", facts={"columns": names, "rows": len(lines) - 1})
+    return Info(str(path), "table", {"columns": names, "rows": len(lines) - 1})
 
 
 def _folder(path: Path) -> Info:
@@ -281,7 +262,7 @@ def _folder(path: Path) -> Info:
     if RECIPE_NAME in names:
         kind = "simulated folder"
         facts["recipe"] = _recipe_facts(Recipe.load(path / RECIPE_NAME))
-    return Info(path=str(path), kind=kind, facts=facts)
+    return Info(str(path), kind, facts)
 
 
 def _zarr(path: Path) -> Info:
@@ -298,11 +279,11 @@ def _zarr(path: Path) -> Info:
         if "shape" in one
     }
     if told.get("kind") != "d3s depth maps":
-        return Info(path=str(path), kind="Zarr arrays", facts=facts)
+        return Info(str(path), "Zarr arrays", facts)
     whole = sum(one.name.startswith("c.") for one in (path / "done").iterdir())
     first: Facts = {"frames": len(told["frames"]), "frames_that_are_whole": whole}
     facts = {**first, "method": told["method"], "rig": told["rig"]["name"], **facts}
-    return Info(path=str(path), kind="depth maps of many frames", facts=facts)
+    return Info(str(path), "depth maps of many frames", facts)
 
 
 def _metadata(path: Path) -> Facts:
@@ -408,7 +389,7 @@ def _range(values: NDArray[Any]) -> Facts:
     }
 
 
-def _histogram(values: NDArray[Any], of: str) -> Histogram | None:
+def _histogram(values: NDArray[Any], of: str) -> Facts | None:
     known = _known(values)
     if not known.size:
         return None
@@ -420,7 +401,7 @@ def _histogram(values: NDArray[Any], of: str) -> Histogram | None:
         return None
     edges = np.linspace(low, high, _BINS + 1)
     counts, _ = np.histogram(np.clip(known.astype(np.float64), low, high), edges)
-    return Histogram(of=of, edges=tuple(edges.tolist()), counts=tuple(counts.tolist()))
+    return {"of": of, "edges": edges.tolist(), "counts": counts.tolist()}
 
 
 def _known(values: NDArray[Any]) -> NDArray[Any]:

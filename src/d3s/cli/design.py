@@ -1,327 +1,258 @@
 """`d3s design`: from numbers of a camera to its errors, or from a wish to cameras."""
 
-import inspect
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from d3s.cli.camera import PAPER
-from d3s.cli.options import depth_range_m, length_m, numbers, shape_px
+from d3s.cli.camera import PAPER, given_rig
+from d3s.cli.options import FieldOptions, Given, Telling
 from d3s.cli.output import (
     NOTHING_USABLE,
-    Force,
-    Json,
-    Quiet,
     check_places,
     check_suffix,
+    end,
     progress_bar,
+    say_files,
     say_json,
     say_step,
+    show,
+    table,
     value_of,
 )
+from d3s.cli.values import Length, Shape, length_m
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from d3s.lab.design.camera import Camera
-    from d3s.lab.design.candidates import Catalogue, FixedValues, Requirements
+    from d3s.lab.design.candidates import Catalogue, Requirements
     from d3s.lab.design.predict import ErrorLimit
     from d3s.lab.design.report import DesignReport
     from d3s.lab.design.search import Search
     from d3s.lab.design.wall import Lighting, Wall
 
-_NUMBERS = ("baseline", "focal_length", "f_number", "focus")
-_STOCK = "stock"
-_SENSOR_PX = "2160x3840"  # that of the paper, if nothing else is said
-_TYPES = {"float": float, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
-# Options by the panel of the help page: the name with the type or form of a value, and the help.
-_PANELS = {
-    "Camera": {
-        "rig str": "Rig file of the camera, or paper for the paper's prototype.",
-        "baseline LENGTH": "Distance of the lens centres, such as 3.84mm.",
-        "focal_length LENGTH": "Focal length of both lenses, such as 12mm.",
-        "f_number float": "Focal length over the opening of a lens.",
-        "focus LEFT:RIGHT": "Distances in focus of the left and the right lens, such as 0.81:0.88.",
-        "pixel LENGTH": "Pixel pitch, such as 2um.",
-        "pixels ROWSxCOLS": "Rows and columns of the sensor: 2160x3840.",
-        "sensor list[str]": "Sensor of the catalogue by its name; repeat it to choose from "
-        "several.",
-        "lens list[str]": "Lens of the catalogue by its name, or stock for all of them; repeat it "
-        "to choose from several.",
-        "catalogue list[Path]": "Catalogue of your own, which adds to ours.",
-    },
-    "Wish": {
-        "reach NEAR:FAR": "Nearest and farthest depth, such as 0.3:2.",
-        "error ERROR": "Largest mean absolute error, a length or a share of the depth: 1cm, 1%; "
-        "1 cm if left.",
-        "max_size LENGTH": "Longest side of lenses and sensor together, such as 15mm.",
-        "min_field float": "Least horizontal field of view in degrees; 20 if left.",
-        "calibration_px float": "Disparity that a calibration leaves, for the search; 0.01 px if "
-        "left.",
-    },
-    "Light": {
-        "noise float": "Noise of a pixel, of full scale; 0.01 if left.",
-        "lux float": "Illuminance of the scene, in lux, in place of --noise.",
-        "exposure float": "Exposure time in milliseconds; 10 if left.",
-        "full_well float": "Electrons that a pixel holds; 10000 if left.",
-        "read_noise float": "Read noise in electrons; 3 if left.",
-        "efficiency float": "Electrons per photon; 0.6 if left.",
-    },
-    "Texture": {
-        "texture str": "natural, a pattern of d3s simulate, or an image file; natural if left.",
-        "contrast float": "Contrast of the natural texture, of full scale; 0.15.",
-        "spectrum float": "Exponent by which the power of the natural texture falls; 2 if left.",
-    },
-    "Files": {
-        "output Path": "Rig file of the design to write.",
-        "report Path": "Report to write, one page of HTML.",
-        "chart Path": "Chart to write, PNG, PDF or SVG.",
-        "name str": "Name of the camera.",
-    },
-}
+_ALL = "all"
+_SENSOR_PX = 2160, 3840  # that of the paper, if nothing else is said
+_CAMERA = FieldOptions(
+    "d3s.lab.design.candidates.FixedValues", "Camera", leave=("sensors", "lenses")
+)
+_WISH = FieldOptions(
+    "d3s.lab.design.candidates.Requirements",
+    "Wish",
+    leave=("error_m", "error_share", "min_light_um2"),
+    names={"reach_m": "depth-range"},
+)
+_LIGHT = FieldOptions(
+    "d3s.lab.design.wall.Lighting",
+    "Light",
+    leave=("transmission", "bits"),
+    names={"illuminance_lx": "lux", "quantum_efficiency": "efficiency"},
+)
+_WALL = FieldOptions(
+    "d3s.lab.design.wall.Wall", "Texture", leave=("width_m",), names={"slope": "spectrum"}
+)
 
 
 def design(
     *,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Simulate the camera, and measure planes with it.")
-    ] = False,
-    tolerances: Annotated[
-        bool, typer.Option("--tolerances", help="Tell what mounting errors and warmth do.")
-    ] = False,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    **options: Any,
+    rig: str | None = None,
+    camera: Annotated[Given, _CAMERA],
+    pixel_pitch: Length = None,
+    shape: Shape = None,
+    sensor: list[str] | None = None,
+    stock_lens: list[str] | None = None,
+    catalogue: list[Path] | None = None,
+    wish: Annotated[Given, _WISH],
+    error: str | None = None,
+    light: Annotated[Given, _LIGHT],
+    wall: Annotated[Given, _WALL],
+    verify: bool = False,
+    tolerances: bool = False,
+    output: Path | None = None,
+    report: Path | None = None,
+    chart: Path | None = None,
+    name: str = "design",
+    telling: Telling,
 ) -> None:
     """Predict the errors of a camera before it is built, or find cameras for a wish.
 
-    With all numbers of a camera: sigma and error over depth, working range, size. With --reach and
-    --error, and some numbers left out: the smallest, the brightest and the most exact camera. If
-    no camera meets the wish, it says which wish to relax, and exits with 1.
+    With all numbers of a camera: sigma and error over depth, working range, size. With
+    --depth-range and --error, and some numbers left out: the smallest, the brightest and the most
+    exact camera. If no camera meets the wish, it says which wish to relax, and exits with 1.
+
+    Options:
+        pixel_pitch: Pixel pitch, such as 2um.
+        sensor: Sensor of the catalogue by its name; repeat it to choose from several.
+        stock_lens: Lens of the catalogue by its name, or all; repeat it to choose from several.
+        catalogue: Catalogue of your own, which adds to ours.
+        error: Largest mean absolute error, a length or a share of the depth: 1cm, 1%; 1 cm if left.
+        verify: Simulate the camera, and measure planes with it.
+        tolerances: Tell what mounting errors and warmth do.
+        output: Rig file of the design to write.
+        chart: Chart to write, PNG, PDF or SVG.
+        name: Name of the camera.
     """
     import d3s.lab.design as lab
-    from d3s.cli.design_tables import refusal, tell
     from d3s.lab.design.report import DesignReport
     from d3s.lab.design.verify import VERIFIED_DEPTHS, frames_per_second
 
-    check_suffix(options["output"], "--output", ".toml")
-    check_suffix(options["report"], "--report", ".html", ".htm")
-    check_suffix(options["chart"], "--chart", ".png", ".pdf", ".svg")
-    paths = (options["output"], options["report"], options["chart"])
-    check_places(*(path for path in paths if path is not None), force=force)
-    quiet = quiet or as_json
-    light, wall = _light_of(options), _wall_of(options)
+    check_suffix(output, "--output", ".toml")
+    check_suffix(report, "--report", ".html", ".htm")
+    check_suffix(chart, "--chart", ".png", ".pdf", ".svg")
+    check_places(output, report, chart, force=telling.force)
+    lighting, surface, limit = _light_of(light), _wall_of(wall), _error_of(error)
+    parts = _Parts(camera, pixel_pitch, shape, sensor or [], stock_lens or [], catalogue or [])
     search = None
-    if _is_whole(options):
-        camera = _camera_of(options, quiet=quiet)
+    if rig is not None:
+        found = _from_rig(rig, parts, quiet=telling.is_silent)
+    elif parts.are_whole:
+        found = parts.camera(name)
     else:
-        search = _search(options, light, wall, quiet=quiet)
+        search = _search(parts, _wish_of(wish, limit), lighting, surface, quiet=telling.is_silent)
         if not search.answers:
-            if as_json:
+            if telling.as_json:
                 say_json({"answers": [], "relaxed": search.relaxed})
             else:
-                typer.echo(refusal(search), err=True)
-            raise typer.Exit(NOTHING_USABLE)
-        camera = search.answers[0].camera.replace(name=options["name"] or "design")
-    reach_m = None if options["reach"] is None else depth_range_m(options["reach"])
-    prediction = lab.predict(camera, reach_m=reach_m, light=light, wall=wall)
-    wish = _error_of(options["error"])
+                say_step(_refusal(search))
+            end(NOTHING_USABLE)
+        found = search.answers[0].camera.replace(name=name)
+    prediction = lab.predict(found, reach_m=wish.get("reach_m"), light=lighting, wall=surface)
     measured = []
     if verify:
         words = f"Simulating planes at {VERIFIED_DEPTHS} depths ..."
-        with progress_bar(VERIFIED_DEPTHS, words, quiet=quiet) as progress:
+        with progress_bar(VERIFIED_DEPTHS, words, quiet=telling.is_silent) as progress:
             measured = lab.verify(prediction, progress=progress)
-    needs_tolerances = tolerances or options["report"]
     ends = float(prediction.depth_m[0]), float(prediction.depth_m[-1])
     told = DesignReport(
         prediction=prediction,
-        wish=wish,
-        frames_per_s=frames_per_second(camera, ends),
+        wish=limit,
+        frames_per_s=frames_per_second(found, ends),
         search=search,
         measured=tuple(measured),
-        tolerances=tuple(lab.tolerances(prediction, wish)) if needs_tolerances else (),
+        tolerances=tuple(lab.tolerances(prediction, limit)) if tolerances or report else (),
     )
-    files = _write(told, options, force=force, quiet=quiet)
-    if as_json:
+    files = {"Design": output, "Chart": chart, "Report": report}
+    _write(told, files, telling)
+    if telling.as_json:
         say_json(told.as_json())
-    elif not quiet:
-        tell(told, show_tolerances=tolerances)
-        for line in files:
-            typer.echo(line)
+    elif not telling.quiet:
+        show(*_tables(told, show_tolerances=tolerances))
+        say_files(files)
 
 
-def _parameters() -> list[inspect.Parameter]:
-    """Options as typer reads them: those of the panels, then those of the command itself."""
-    *own, _ = inspect.signature(design).parameters.values()
-    found = []
-    for panel, options in _PANELS.items():
-        for key, text in options.items():
-            name, form = key.split()
-            told: dict[str, Any] = {} if form in (*_TYPES, "str") else {"metavar": form}
-            kind: Any = _TYPES.get(form, str)
-            if form == "LENGTH":
-                kind, told["parser"] = float, length_m
-            flags = ("--output", "-o") if name == "output" else ()
-            told |= {"help": text, "rich_help_panel": panel, "show_default": False}
-            annotation = Annotated[kind | None, typer.Option(*flags, **told)]
-            found.append(own[0].replace(name=name, annotation=annotation, default=None))
-    return found + own
+# Camera and wish ----------------------------------------------------------------------------------
 
 
-design.__signature__ = inspect.Signature(_parameters())  # type: ignore[attr-defined]
-design.__annotations__ = {one.name: one.annotation for one in _parameters()}
+class _Parts:
+    """Numbers of a camera, and parts of the catalogue to choose from."""
+
+    def __init__(
+        self,
+        numbers: Given,
+        pixel_pitch_m: float | None,
+        shape: tuple[int, int] | None,
+        sensors: list[str],
+        lenses: list[str],
+        catalogues: list[Path],
+    ) -> None:
+        self.numbers, self.pixel_pitch_m, self.shape = numbers, pixel_pitch_m, shape
+        self.is_given = bool(numbers or sensors or lenses or pixel_pitch_m)
+        has_lens = "focal_length_m" in numbers or (len(lenses) == 1 and lenses[0] != _ALL)
+        has_sensor = pixel_pitch_m is not None or len(sensors) == 1
+        rest = {"baseline_m", "f_number", "focus_m"}
+        self.are_whole = has_lens and has_sensor and numbers.keys() >= rest
+        self._names = sensors, lenses, catalogues
+
+    def _catalogue(self) -> "tuple[Any, Any, Catalogue]":
+        """Sensors and lenses that are named, and the catalogue."""
+        from d3s.lab.design.candidates import load_catalogue
+
+        sensors, lenses, catalogues = self._names
+        with value_of("--catalogue"):
+            catalogue = load_catalogue(*catalogues)
+        with value_of("--sensor"):
+            named = tuple(catalogue.sensor(one) for one in sensors)
+        with value_of("--stock-lens"):
+            stock = tuple(catalogue.lens(one) for one in lenses if one != _ALL)
+        return named, catalogue.lenses if _ALL in lenses else stock, catalogue
+
+    def camera(self, name: str) -> "Camera":
+        """Camera whose numbers are all given."""
+        from d3s.lab.design.camera import Camera
+
+        sensors, lenses, _ = self._catalogue()
+        sensor: Any = next(iter(sensors), None)
+        lens: Any = next(iter(lenses), None)
+        numbers = {"focal_length_m": lens and lens.focal_length_m, **self.numbers}
+        return Camera.of_lenses(
+            **numbers,
+            pixel_pitch_m=self.pixel_pitch_m or sensor.pixel_pitch_m,
+            lens_diameter_m=lens and lens.diameter_m,
+            lens_length_m=lens and lens.length_m,
+            name=name,
+            sensor_px=self.shape or (sensor.shape if sensor else _SENSOR_PX),
+        )
+
+    def fixed(self) -> Any:
+        """Values of the camera that are not to be searched."""
+        from d3s.lab.design.candidates import FixedValues, ImageSensor
+
+        sensors, lenses, catalogue = self._catalogue()
+        if self.pixel_pitch_m is not None:
+            rows, cols = self.shape or _SENSOR_PX
+            with value_of("--pixel-pitch or --shape"):
+                own = ImageSensor(
+                    name="own", pixel_pitch_m=self.pixel_pitch_m, rows_px=rows, cols_px=cols
+                )
+            sensors = (own,)
+        return FixedValues(**self.numbers, sensors=sensors or catalogue.sensors, lenses=lenses)
 
 
-def _search(options: dict[str, Any], light: "Lighting", wall: "Wall", *, quiet: bool) -> "Search":
-    from d3s.lab.design.search import GOALS, ROUNDS, search
-
-    wish, given = _wish_of(options), _given_of(options)
-    words = "Searching cameras ..."
-    with progress_bar(len(GOALS) * ROUNDS, words, quiet=quiet) as progress:
-        return search(wish, given, light=light, wall=wall, progress=progress)
-
-
-def _write(told: "DesignReport", options: dict[str, Any], *, force: bool, quiet: bool) -> list[str]:
-    """Write the files that are asked for; returns a line on each."""
-    from d3s.cli.design_tables import remarks
-    from d3s.estimate.plot.save import save_figure
-    from d3s.lab.design.report import save_design
-    from d3s.lab.view.design import plot_design
-    from d3s.lab.view.design_page import write_design
-
-    output, chart, report = (options[one] for one in ("output", "chart", "report"))
-    if output is not None:
-        save_design(output, told.prediction.camera, remarks(told), overwrite=force)
-    if chart is not None:
-        figure = plot_design(told.prediction, told.wish, told.measured)
-        save_figure(figure, chart, overwrite=force)
-    if report is not None:
-        if not quiet:
-            say_step("Drawing the page ...")
-        write_design(told, report, overwrite=force)
-    files = {"Design:  ": output, "Chart:   ": chart, "Report:  ": report}
-    return [f"{title}{path}" for title, path in files.items() if path is not None]
-
-
-def _is_whole(options: dict[str, Any]) -> bool:
-    """Whether all numbers of one camera are given, so that nothing is to be searched."""
-    sensor: list[str] = options["sensor"] or []
-    lens: list[str] = options["lens"] or []
-    has_lens = options["focal_length"] is not None or (len(lens) == 1 and lens[0] != _STOCK)
-    has_sensor = options["pixel"] is not None or len(sensor) == 1
-    others = all(options[name] is not None for name in ("baseline", "f_number", "focus"))
-    return options["rig"] is not None or (others and has_lens and has_sensor)
-
-
-def _camera_of(options: dict[str, Any], *, quiet: bool) -> "Camera":
-    """Camera of a rig file, or of numbers."""
+def _from_rig(word: str, parts: _Parts, *, quiet: bool) -> "Camera":
+    """Camera of a rig file."""
     from d3s.lab.design.camera import Camera
 
-    if options["rig"] is not None:
-        return _from_rig(options, quiet=quiet)
-    sensors, lenses, _ = _parts(options)
-    sensor: Any = sensors[0] if sensors else None
-    lens: Any = lenses[0] if lenses else None
-    shape = shape_px(options["pixels"]) if options["pixels"] else sensor and sensor.shape
-    return Camera.of_lenses(
-        focal_length_m=options["focal_length"] or lens.focal_length_m,
-        f_number=options["f_number"],
-        baseline_m=options["baseline"],
-        focus_m=_focus_pair_m(options["focus"]),
-        pixel_pitch_m=options["pixel"] or sensor.pixel_pitch_m,
-        lens_diameter_m=lens and lens.diameter_m,
-        lens_length_m=lens and lens.length_m,
-        name=options["name"] or "design",
-        sensor_px=shape or shape_px(_SENSOR_PX),
-    )
-
-
-def _from_rig(options: dict[str, Any], *, quiet: bool) -> "Camera":
-    from d3s.lab.design.camera import Camera
-    from d3s.rig import Rig
-
-    taken = [one for one in (*_NUMBERS, "pixel", "sensor", "lens") if options[one] is not None]
-    if taken:
-        flag = "--" + taken[0].replace("_", "-")
-        raise typer.BadParameter(f"--rig says all of the camera: leave it, or {flag}.")
-    if options["rig"] == PAPER:
+    if parts.is_given:
+        raise typer.BadParameter("--rig says all of the camera: leave it, or the numbers.")
+    if word == PAPER:
         return Camera.paper_prototype()
-    rig = Rig.load(options["rig"])
-    found = rig.calibration
-    if options["pixels"]:
-        shape = shape_px(options["pixels"])
-    elif found and found.frame_rows_px is not None and found.frame_cols_px is not None:
-        shape = found.frame_rows_px, found.frame_cols_px
-    else:
-        shape = shape_px(_SENSOR_PX)
+    rig: Any = given_rig(word, quiet=quiet)
+    known = rig.calibration
+    shape = parts.shape
+    if shape is None and known and known.frame_rows_px is not None:
+        shape = known.frame_rows_px, known.frame_cols_px
+    if shape is None:
+        shape = _SENSOR_PX
         if not quiet:
             say_step(
-                f"{options['rig']} does not say how large the sensor is: {_SENSOR_PX} is taken, or "
-                "give --pixels."
+                f"{word} does not say how large the sensor is: {shape[0]}x{shape[1]} is taken, or "
+                "give --shape."
             )
     return Camera(name=rig.name, optics=rig.optics, sensor_px=shape)
 
 
-def _parts(options: dict[str, Any]) -> tuple[Any, Any, "Catalogue"]:
-    """Sensors and lenses that are named, and the catalogue."""
-    from d3s.lab.design.candidates import load_catalogue
+def _search(
+    parts: _Parts, wish: "Requirements", light: "Lighting", wall: "Wall", *, quiet: bool
+) -> "Search":
+    from d3s.lab.design.search import GOALS, ROUNDS, search
 
-    with value_of("--catalogue"):
-        catalogue = load_catalogue(*(options["catalogue"] or ()))
-    with value_of("--sensor"):
-        sensors = tuple(catalogue.sensor(one) for one in options["sensor"] or ())
-    names = options["lens"] or ()
-    with value_of("--lens"):
-        lenses = tuple(catalogue.lens(one) for one in names if one != _STOCK)
-    return sensors, catalogue.lenses if _STOCK in names else lenses, catalogue
+    given = parts.fixed()
+    with progress_bar(len(GOALS) * ROUNDS, "Searching cameras ...", quiet=quiet) as progress:
+        return search(wish, given, light=light, wall=wall, progress=progress)
 
 
-def _given_of(options: dict[str, Any]) -> "FixedValues":
-    """Values of the camera that are not to be searched."""
-    from d3s.lab.design.candidates import FixedValues, ImageSensor
-
-    sensors, lenses, catalogue = _parts(options)
-    if options["pixel"] is not None:
-        rows, cols = shape_px(options["pixels"] or _SENSOR_PX)
-        pitch_m = options["pixel"]
-        with value_of("--pixel or --pixels"):
-            own = ImageSensor(name="own", pixel_pitch_m=pitch_m, rows_px=rows, cols_px=cols)
-        sensors = (own,)
-    return FixedValues(
-        focal_length_m=options["focal_length"],
-        f_number=options["f_number"],
-        baseline_m=options["baseline"],
-        focus_m=_focus_pair_m(options["focus"]) if options["focus"] else None,
-        sensors=sensors or catalogue.sensors,
-        lenses=lenses,
-    )
-
-
-def _wish_of(options: dict[str, Any]) -> "Requirements":
+def _wish_of(given: Given, limit: "ErrorLimit") -> "Requirements":
     """Wish for a search; refuses to guess a reach."""
     from d3s.lab.design.candidates import Requirements
 
-    if options["reach"] is None:
+    if "reach_m" not in given:
         raise typer.BadParameter(
             "which camera? Give --rig, or all of --baseline, --focal-length, --f-number, --focus "
-            "and --pixel (or --sensor); or say what it shall do, with --reach and --error, and "
-            "cameras are searched."
+            "and --pixel-pitch (or --sensor); or say what it shall do, with --depth-range and "
+            "--error, and cameras are searched."
         )
-    error, field_deg = _error_of(options["error"]), options["min_field"]
-    return Requirements(
-        reach_m=depth_range_m(options["reach"]),
-        error_m=error.error_m,
-        error_share=error.share,
-        max_size_m=options["max_size"],
-        **({} if field_deg is None else {"min_field_rad": math.radians(field_deg)}),
-        **_given(options, calibration_px="calibration_px"),
-    )
-
-
-def _given(options: dict[str, Any], **fields: str) -> dict[str, Any]:
-    """Values of the options that are given, by the names of their fields."""
-    return {to: options[one] for to, one in fields.items() if options[one] is not None}
+    return Requirements(**given, error_m=limit.error_m, error_share=limit.share)
 
 
 def _error_of(text: str | None) -> "ErrorLimit":
@@ -330,66 +261,160 @@ def _error_of(text: str | None) -> "ErrorLimit":
 
     if text is None:
         return ONE_CENTIMETRE
-    number, sign, rest = text.strip().partition("%")
-    if not sign:
-        error_m = length_m(text)
-        if error_m <= 0:
-            raise typer.BadParameter(f"{text!r} must be above 0.", param_hint="--error")
-        return ErrorLimit(error_m=error_m)
-    share = numbers(number)[0] / 100 if numbers(number) and not rest else 0.0
-    if not 0 < share < 1:
+    try:
+        is_share = text.strip().endswith("%")
+        value = float(text.strip()[:-1]) / 100 if is_share else length_m(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < (1 if is_share else 100):
         raise typer.BadParameter(
-            f"{text!r} is no error. Write a length or a share of the depth: 1cm, 1%.",
+            f"{text!r} must be above 0: a length or a share of the depth, 1cm or 1%.",
             param_hint="--error",
         )
-    return ErrorLimit(share=share)
+    return ErrorLimit(share=value) if is_share else ErrorLimit(error_m=value)
 
 
-def _focus_pair_m(text: str) -> tuple[float, float]:
-    """Distances in focus of the left and the right lens, from 0.81:0.88 or 1:inf."""
-    left, sign, right = text.partition(":")
-    if not sign:
-        raise typer.BadParameter(
-            f"{text!r} is no pair of distances. Write LEFT:RIGHT, such as 0.81:0.88 or 1:inf.",
-            param_hint="--focus",
-        )
-    found = [math.inf if one.strip().lower() == "inf" else length_m(one) for one in (left, right)]
-    return found[0], found[1]
-
-
-def _light_of(options: dict[str, Any]) -> "Lighting":
+def _light_of(given: Given) -> "Lighting":
     """Noise or light level."""
     from d3s.lab.design.wall import Lighting
 
-    if options["noise"] is not None and options["lux"] is not None:
+    if given.keys() >= {"noise", "illuminance_lx"}:
         raise typer.BadParameter("--lux tells the noise: leave it, or --noise.")
-    needs_lux = ("exposure", "full_well", "read_noise", "efficiency")
-    taken = [one for one in needs_lux if options[one] is not None]
-    if taken and options["lux"] is None:
-        flag = "--" + taken[0].replace("_", "-")
+    more = [name for name in given if name != "noise"]
+    if more and "illuminance_lx" not in given:
+        flag = _LIGHT.flag_of(more[0])
         raise typer.BadParameter(f"{flag} is for --lux: give the illuminance too.")
-    fields = _given(
-        options,
-        noise="noise",
-        illuminance_lx="lux",
-        exposure_s="exposure",
-        full_well_e="full_well",
-        read_noise_e="read_noise",
-        quantum_efficiency="efficiency",
-    )
-    if "exposure_s" in fields:
-        fields["exposure_s"] /= 1000
-    return Lighting(**fields)
+    return Lighting(**given)
 
 
-def _wall_of(options: dict[str, Any]) -> "Wall":
+def _wall_of(given: Given) -> "Wall":
     """Texture."""
     from d3s.lab.design.wall import NATURAL, Wall
 
-    is_natural = options["texture"] in (None, NATURAL)
-    taken = [one for one in ("contrast", "spectrum") if options[one] is not None]
-    if taken and not is_natural:
-        raise typer.BadParameter(
-            f"--{taken[0]} is for the natural texture: leave it, or --texture."
+    more = [name for name in given if name != "texture"]
+    if more and given.get("texture", NATURAL) != NATURAL:
+        flag = _WALL.flag_of(more[0])
+        raise typer.BadParameter(f"{flag} is for the natural texture: leave it, or --texture.")
+    return Wall(**given)
+
+
+# Files and words ----------------------------------------------------------------------------------
+
+
+def _write(told: "DesignReport", files: dict[str, Path | None], telling: Telling) -> None:
+    """Write the files that are asked for."""
+    from d3s.estimate.plot.save import save_figure
+    from d3s.lab.design.report import save_design
+    from d3s.lab.view.design import plot_design
+    from d3s.lab.view.design_page import write_design
+
+    output, chart, report = files.values()
+    if output is not None:
+        camera = told.prediction.camera
+        save_design(output, camera, [_remark(told)], overwrite=telling.force)
+    if chart is not None:
+        figure = plot_design(told.prediction, told.wish, told.measured)
+        save_figure(figure, chart, overwrite=telling.force)
+    if report is not None:
+        if not telling.is_silent:
+            say_step("Drawing the page ...")
+        write_design(told, report, overwrite=telling.force)
+
+
+def _remark(report: "DesignReport") -> str:
+    """Sentence for the top of a design file."""
+    found = report.working_range_m
+    ends = "none" if found is None else f"{found[0]:.3g} to {found[1]:.3g} m"
+    return (
+        f"Predicted working range for {report.wish}: {ends}, with "
+        f"{100 * report.prediction.noise_sigma:.2g} % noise; perfect lenses."
+    )
+
+
+def _refusal(search: "Search") -> str:
+    """Sentence for a wish that no camera meets."""
+    if not search.relaxed:
+        return (
+            f"No camera meets this wish, of {search.tried} that were tried, nor with a single wish "
+            "relaxed. Relax two: a smaller reach and a larger error."
         )
-    return Wall(**_given(options, texture="texture", contrast="contrast", slope="spectrum"))
+    options = "; or ".join(search.relaxed.values())
+    return f"No camera meets this wish, of {search.tried} that were tried. Relax one: {options}."
+
+
+def _tables(report: "DesignReport", *, show_tolerances: bool) -> "list[Table]":
+    """Tables of a design, to fit 80 characters."""
+    from d3s.lab.design.report import answer_cells, tolerance_cells
+
+    tables = []
+    if report.search is not None:
+        columns = [answer_cells(one) for one in report.search.answers]
+        answers = [[title, *(one[title] for one in columns)] for title in columns[0]]
+        goals = ["", *(one.goal for one in report.search.answers)]
+        tables += [table(goals, answers, is_narrow=True), _front(report.search)]
+    tables += [
+        table(("", ""), report.facts(), title=report.prediction.camera.name),
+        table(
+            (
+                *("depth", "error", "sigma", "noise", "model", "stereo", "defocus", "bound"),
+                *("shift", "blur", "kept"),
+            ),
+            report.depth_rows(),
+            caption="Depth in m, errors in mm: mean absolute error, sigma, its parts by noise and "
+            "by the model of the blur, sigma by stereo and by defocus alone, least possible sigma; "
+            "disparity (shift) and blur radii of both views in px; textured pixels with a depth.",
+            is_narrow=True,
+        ),
+    ]
+    if report.measured:
+        tables.append(_measured(report))
+    if show_tolerances:
+        tables.append(
+            table(
+                ("cause", "amount", "before", "calibrated", "checked", "loosest"),
+                map(tolerance_cells, report.tolerances),
+                caption="Errors before and after a calibration and after d3s check, at the depth "
+                "where they are largest compared with the wish; the loosest amount keeps it after "
+                "a calibration.",
+                is_narrow=True,
+            )
+        )
+    return tables
+
+
+def _front(search: "Search") -> "Table":
+    from d3s.lab.design.report import answer_cells
+
+    keys = {
+        "size (mm)": "longest side (mm)",
+        "light (um2)": "light (um2)",
+        "reaches (m)": "reaches (m)",
+        "sensor": "sensor",
+        "f (mm)": "focal length (mm)",
+        "f/": "f-number",
+        "B (mm)": "baseline (mm)",
+    }
+    rows = ([one[key] for key in keys.values()] for one in map(answer_cells, search.front))
+    title = "None is smaller, brighter and reaches farther than another"
+    return table(list(keys), rows, title=title, is_narrow=True)
+
+
+def _measured(report: "DesignReport") -> "Table":
+    import numpy as np
+
+    rows = []
+    for one in report.measured:
+        prediction = report.prediction
+        predicted_m = float(np.interp(one.depth_m, prediction.depth_m, prediction.mae_m))
+        rows.append(
+            (
+                f"{one.depth_m:.3g}",
+                f"{1e3 * one.mae_m:.3g}",
+                f"{1e3 * predicted_m:.3g}",
+                f"{one.mae_m / predicted_m:.2f}",
+                f"{one.density:.0%}",
+                "meets the wish" if one.meets(report.wish) else "misses the wish",
+            )
+        )
+    heads = "depth (m)", "measured (mm)", "predicted (mm)", "ratio", "kept", ""
+    return table(heads, rows, is_narrow=True)

@@ -15,11 +15,11 @@ from d3s.camera.capture.twin import scaled_layout
 from d3s.estimate import intensity
 from d3s.estimate.candidates import default_depth_range_m
 from d3s.estimate.methods import estimate_quietly
+from d3s.lab.twin.lens_errors import typical_lenses
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.patterns import PATTERNS
 from d3s.lab.twin.raw import simulate_raw
 from d3s.lab.twin.scenes import Plane
-from d3s.lab.twin.typical_lenses import typical_lenses
 from d3s.rig import Calibration, Provenance, Rig, split
 from d3s.rig.lens_maps import LensMaps
 from d3s.runtime.cache import Folders, Keeping, folders_of
@@ -133,8 +133,10 @@ class Health:
 
 def examine(rig: Rig | None = None) -> Health:
     """Collect versions, processor features, memory and cache, and run the self-test."""
-    memory, free = _memory_bytes()
-    cache, folders = _cache_folder()
+    # Folder of our compiled loops, of any of our packages, and all that can keep them.
+    source = Path(intensity.__file__)
+    folders = folders_of(source)
+    cache = folders.writable or next(iter(folders.shipped), source.parent / "__pycache__")
     return Health(
         version=__version__,
         python=platform.python_version(),
@@ -147,8 +149,8 @@ def examine(rig: Rig | None = None) -> Health:
         cores=os.cpu_count() or 1,
         threads=thread_count(),
         simd=_simd(),
-        memory_bytes=memory,
-        free_memory_bytes=free,
+        memory_bytes=_memory_bytes("SC_PHYS_PAGES"),
+        free_memory_bytes=_memory_bytes("SC_AVPHYS_PAGES"),
         cache=str(cache),
         cache_is_writable=folders.writable is not None,
         keeping=folders.keeping,
@@ -210,21 +212,12 @@ def _simd() -> tuple[str, ...]:
     return tuple(name for name in _SIMD if features.get(name))
 
 
-def _memory_bytes() -> tuple[int | None, int | None]:
-    """Total and free memory in bytes; None if unknown."""
+def _memory_bytes(pages: str) -> int | None:
+    """Memory in bytes; None if unknown."""
     try:
-        page = os.sysconf("SC_PAGE_SIZE")
-        return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf(pages)
     except (AttributeError, OSError, ValueError):
-        return None, None
-
-
-def _cache_folder() -> tuple[Path, Folders]:
-    """Folder of our compiled loops, of any of our packages, and all that can keep them."""
-    source = Path(intensity.__file__)
-    folders = folders_of(source)
-    shown = folders.writable or next(iter(folders.shipped), source.parent / "__pycache__")
-    return shown, folders
+        return None
 
 
 # Warming up --------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
-"""What commands print and where they write: options, exit codes, progress, checks of places."""
+"""What commands print and where they write: exit codes, tables, progress, checks of places."""
 
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -24,9 +24,38 @@ NOTHING_USABLE, BAD_INPUT, SOME_FAILED, DRIFTED, NOT_KNOWN = 1, 3, 4, 5, 6
 INTERRUPTED = 130
 """Exit codes besides 0 (done) and 2 (wrong use)."""
 
-Force = Annotated[bool, typer.Option("--force", help="Replace earlier results.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, and no table.")]
+
+# Words --------------------------------------------------------------------------------------------
+
+
+def say_json(values: Any, indent: int = 2) -> None:
+    """Print values as JSON."""
+    typer.echo(json.dumps(values, indent=indent, allow_nan=False))
+
+
+def say_refused(refused: "Iterable[Refused]") -> None:
+    """Print to stderr what could not be used and why, each with its name once."""
+    for name, reason in refused:
+        named = reason if reason.startswith(name) else f"{name}: {reason}"
+        typer.echo(f"Refused: {named}", err=True)
+
+
+def say_step(words: str) -> None:
+    """Print to stderr."""
+    typer.echo(words, err=True)
+
+
+def say_files(files: Mapping[str, Path | None]) -> None:
+    """Print the paths of the results; not through rich, which would wrap long ones."""
+    for what, path in files.items():
+        if path is not None:
+            typer.echo(f"{what}: {path}")
+
+
+def end(code: int) -> None:
+    """End the command, with an exit code that is not 0."""
+    if code:
+        raise typer.Exit(code)
 
 
 @contextmanager
@@ -36,14 +65,6 @@ def value_of(option: str) -> Iterator[None]:
         yield
     except D3SError as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
-
-
-def check_suffix(path: Path | None, option: str, *suffixes: str) -> None:
-    """Refuse a file of an option whose name has none of these suffixes; None is no file."""
-    if path is not None and path.suffix.lower() not in suffixes:
-        raise typer.BadParameter(
-            f"{str(path)!r} must end in {' or '.join(suffixes)}.", param_hint=option
-        )
 
 
 @contextmanager
@@ -56,46 +77,22 @@ def goes_on(words: Callable[[], str]) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def say_json(values: Any) -> None:
-    """Print values as JSON."""
-    typer.echo(json.dumps(values, indent=2, allow_nan=False))
+# Places -------------------------------------------------------------------------------------------
 
 
-def say_refused(refused: "Iterable[Refused]") -> None:
-    """Print to stderr what could not be used and why, each with its name once."""
-    for name, reason in refused:
-        named = reason if reason.startswith(name) else f"{name}: {reason}"
-        typer.echo(f"Refused: {named}", err=True)
-
-
-def say_step(words: str) -> None:
-    """Print the next step of the work to stderr."""
-    typer.echo(words, err=True)
-
-
-def check_free(folder: Path, files: Iterable[Path], *, force: bool) -> None:
-    """Check before the work that all output files can be written."""
-    from d3s.atomic import make_folder
-    from d3s.errors import OutputError
-
-    make_folder(folder)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(
-            f"{folder} cannot be written to. Choose a folder you may write to with --output."
-        )
-    taken = [path for path in files if os.path.lexists(path)]
-    if taken and not force:
-        others = f", and {len(taken) - 1} more" if len(taken) > 1 else ""
-        raise OutputError(
-            f"{taken[0]} exists{others}. Choose another --output, or replace with --force."
+def check_suffix(path: Path | None, option: str, *suffixes: str) -> None:
+    """Refuse a file of an option whose name has none of these suffixes; None is no file."""
+    if path is not None and path.suffix.lower() not in suffixes:
+        raise typer.BadParameter(
+            f"{str(path)!r} must end in {' or '.join(suffixes)}.", param_hint=option
         )
 
 
-def check_places(*paths: Path, force: bool) -> None:
-    """Refuse paths of files that exist or cannot be written, before the work."""
+def check_places(*paths: Path | None, force: bool) -> None:
+    """Refuse paths of files that exist or cannot be written, before the work; None is no file."""
     from d3s.errors import OutputError
 
-    for path in paths:
+    for path in filter(None, paths):
         if not path.parent.is_dir():
             raise OutputError(f"{path} cannot be written: {path.parent} is no folder. Make it.")
         if path.is_dir():
@@ -108,27 +105,58 @@ def check_places(*paths: Path, force: bool) -> None:
             raise OutputError(f"{path} cannot be written. Choose a folder you may write to.")
 
 
-_GRADE_COLOURS = {
+# Tables -------------------------------------------------------------------------------------------
+
+_COLOURS = {
     **dict.fromkeys(("good", "steady"), "green"),
     **dict.fromkeys(("usable", "unknown"), "yellow"),
-    **dict.fromkeys(("bad", "drifted"), "red"),
+    **dict.fromkeys(("bad", "drifted", "turn"), "red"),
 }
 
 
-def graded_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
-    """Table of measures: a name, numbers, and a grade in its colour."""
-    from rich.markup import escape
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str = "",
+    caption: str = "",
+    is_narrow: bool = False,
+) -> "Table":
+    """Table of names and numbers, as they are; a narrow one has no lines between its columns."""
+    from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(titles[0])
-    for title in titles[1:]:
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for *cells, grade in rows:
-        colour = _GRADE_COLOURS[grade]
-        table.add_row(*map(escape, cells), f"[{colour}]{grade}[/{colour}]")
-    return table
+    narrow: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)} if is_narrow else {}
+    made = Table(
+        title=Text(title) if title else None,
+        caption=caption or None,
+        show_header=any(headings),
+        **narrow,
+    )
+    for number, heading in enumerate(headings):
+        made.add_column(
+            Text(heading),
+            justify="right" if number and any(headings) else "left",
+            no_wrap=number > 0 and is_narrow,
+        )
+    for cells in rows:
+        made.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in cells))
+    return made
 
+
+def show(*parts: "Table | str", notes: str = "") -> None:
+    """Print tables and sentences, and notes on their terms below."""
+    from rich.console import Console
+
+    console = Console()
+    for part in parts:
+        console.print(part, markup=False, highlight=False)
+    if notes:
+        console.print(notes, style="dim", markup=False)
+
+
+# Progress -----------------------------------------------------------------------------------------
 
 _LINE_S = 60.0
 

@@ -3,32 +3,25 @@
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from d3s.cli.camera import (
-    CameraOptions,
-    SideBySide,
-    SourceRig,
-    SourceWord,
-    name_of,
-    opened,
-    rig_of_word,
-)
-from d3s.cli.options import with_groups
+from d3s.cli.camera import given_rig, is_twin, name_of, source_options
+from d3s.cli.depth import parsed_method
+from d3s.cli.options import Estimate, Grab, Light, Telling
 from d3s.cli.output import (
     BAD_INPUT,
     NOTHING_USABLE,
     SOME_FAILED,
-    Force,
-    Json,
-    Quiet,
     check_places,
+    end,
     progress_bar,
     say_json,
     say_refused,
+    say_step,
 )
+from d3s.cli.values import Count
 
 if TYPE_CHECKING:
     from d3s.camera.recording import Recorder
@@ -37,62 +30,61 @@ if TYPE_CHECKING:
 _TICK_S = 0.5
 
 
-@with_groups
 def record(
-    source: SourceWord,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write.", show_default=False)
-    ] = Path("recording.mcap"),
-    rig: SourceRig = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(min=0.001, help="Stop after so many seconds.", show_default=False),
-    ] = None,
-    frames: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many frames.", show_default=False)
-    ] = None,
-    side_by_side: SideBySide = False,
-    grabbing: CameraOptions = CameraOptions(),  # noqa: B008 - frozen
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    source: str,
+    *,
+    output: Path = Path("recording.mcap"),
+    rig: str | None = None,
+    seconds: float | None = None,
+    frames: Count = None,
+    side_by_side: bool = False,
+    light: Light,
+    grab: Grab,
+    telling: Telling,
 ) -> None:
     """Record the frames of a camera without loss, until Ctrl-C.
 
     The file is MCAP with ROS 2 messages, which Foxglove opens. What was recorded stays, even if the
     program is killed or the disk is full; d3s recover then gives the file its index. Exit code 3
     if the disk failed, and 1 if there was no frame.
+
+    Options:
+        output: File to write.
     """
     from d3s.camera.capture.live_camera import LiveCamera, misfit
+    from d3s.camera.capture.twin import DEFAULT_STEPS
     from d3s.camera.recording import Recorder
     from d3s.camera.recording.mcap import check_installed
-    from d3s.frames import SourceOptions
+    from d3s.frames import open_source
 
     check_installed()
-    check_places(output, force=force)
-    camera = rig_of_word(rig)
-    options = SourceOptions(
-        side_by_side=side_by_side,
-        rate_hz=grabbing.rate,
-        exposure_s=grabbing.exposure,
-        gain=grabbing.gain,
-        keep_raw=True,
-    )
-    with opened(source, camera, options, quiet=quiet or as_json) as frames_of:
-        notes = {"camera": name_of(frames_of, source)}
-        if camera is not None and isinstance(frames_of, LiveCamera):
-            first = frames_of.first()
+    check_places(output, force=telling.force)
+    camera = given_rig(rig)
+    words = f"Rendering {DEFAULT_STEPS} frames of the scene."
+    is_still = telling.is_silent or not is_twin(source)
+    with progress_bar(DEFAULT_STEPS, words, quiet=is_still) as progress:
+        more = {"keep_raw": True, "progress": progress or _no_progress}
+        options = source_options(light, grab, side_by_side=side_by_side, **more)
+        found = open_source(source, camera, options)
+    with found:
+        notes = {"camera": name_of(found, source)}
+        if camera is not None and isinstance(found, LiveCamera):
+            first = found.first()
             reason = "" if first is None else misfit(first, camera)
             if reason:
-                typer.echo(f"Note: the rig does not fit the frames: {reason}", err=True)
-        recorder = Recorder(output, rig=camera, notes=notes, overwrite=force)
+                say_step(f"Note: the rig does not fit the frames: {reason}")
+        recorder = Recorder(output, rig=camera, notes=notes, overwrite=telling.force)
         try:
             with recorder:
-                _record(frames_of, recorder, seconds, frames, quiet or as_json)
+                _record(found, recorder, seconds, frames, is_silent=telling.is_silent)
         finally:
-            _print_outcome(recorder, frames_of, output, quiet, as_json)
+            _print_outcome(recorder, found, output, telling)
     if not recorder.written:
-        raise typer.Exit(NOTHING_USABLE)
+        end(NOTHING_USABLE)
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Say nothing."""
 
 
 def _record(
@@ -100,7 +92,8 @@ def _record(
     recorder: "Recorder",
     seconds: float | None,
     frames: int | None,
-    silent: bool,
+    *,
+    is_silent: bool,
 ) -> None:
     """Record until the source ends, a limit is reached, Ctrl-C is pressed, or the disk fails."""
     from d3s.camera.capture import LiveCamera
@@ -117,7 +110,7 @@ def _record(
                 recorder.put(outcome, wait=not is_live)
                 taken += 1
             now_s = time.monotonic()
-            if now_s - said_s > _TICK_S and not silent and sys.stderr.isatty():
+            if now_s - said_s > _TICK_S and not is_silent and sys.stderr.isatty():
                 said_s = now_s
                 typer.echo(f"\r{taken} frames, {recorder.dropped} dropped ", err=True, nl=False)
             is_over = seconds is not None and now_s - started_s >= seconds
@@ -127,79 +120,62 @@ def _record(
         pass
 
 
-def _print_outcome(
-    recorder: "Recorder", source: "Source", output: Path, quiet: bool, as_json: bool
-) -> None:
+def _print_outcome(recorder: "Recorder", source: "Source", output: Path, telling: Telling) -> None:
     from d3s.camera.capture import LiveCamera
 
     camera = source if isinstance(source, LiveCamera) else None
-    lost = 0 if camera is None else camera.lost
     faults = [] if camera is None else [f"{one.kind}: {one.words}" for one in camera.faults]
-    if as_json:
-        values = {
-            "file": str(output),
-            "frames": recorder.written,
-            "lost_by_the_camera": lost,
-            "dropped_by_the_recorder": recorder.dropped,
-            "faults": faults,
-        }
+    values = {
+        "file": str(output),
+        "frames": recorder.written,
+        "lost_by_the_camera": 0 if camera is None else camera.lost,
+        "dropped_by_the_recorder": recorder.dropped,
+        "faults": faults,
+    }
+    if telling.as_json:
         say_json(values)
-    elif not quiet:
+    elif not telling.quiet:
         typer.echo(
-            f"{output}: {recorder.written} frames; {lost} lost by the camera, {recorder.dropped} "
-            "dropped by the recorder."
+            f"{output}: {recorder.written} frames; {values['lost_by_the_camera']} lost by the "
+            f"camera, {recorder.dropped} dropped by the recorder."
         )
         for words in faults[-5:]:
-            typer.echo(f"Note: {words}", err=True)
+            say_step(f"Note: {words}")
 
 
 def replay(
-    recording: Annotated[
-        Path, typer.Argument(help="A recording (.mcap).", metavar="FILE", show_default=False)
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Recording to write, with the new depth.", show_default=False
-        ),
-    ] = None,
-    rig: SourceRig = None,
-    method: Annotated[
-        str, typer.Option("--method", "-m", help="joint, consensus, sgbm, or another.")
-    ] = "joint",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FIELD=VALUE", help="Option of the method. Repeatable.", show_default=False
-        ),
-    ] = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    recording: Path,
+    *,
+    output: Path | None = None,
+    rig: str | None = None,
+    estimate: Estimate,
+    telling: Telling,
 ) -> None:
     """Estimate the depth of a recording again, and compare it with the recorded depth.
 
     The same frame, rig and options give the same bytes. Exit code 4 if some frames cannot be used
     or have another depth than the recorded one, and 3 if none can be used.
+
+    Options:
+        output: Recording to write, with the new depth.
     """
     from d3s.camera.recording import Recording
     from d3s.camera.recording.conversion import replay as replay_again
-    from d3s.cli.depth import parsed_method
 
-    if output is not None:
-        check_places(output, force=force)
-    name, options = parsed_method(method, option or (), None)
+    check_places(output, force=telling.force)
+    camera = given_rig(rig)
+    name, options = parsed_method(estimate, camera)
     with Recording(recording) as found_frames:
         count = found_frames.frame_count
     words = f"Estimating the depth of {count} frames."
-    with progress_bar(count, words, quiet=quiet or as_json) as progress:
+    with progress_bar(count, words, quiet=telling.is_silent) as progress:
         found = replay_again(
             recording,
-            rig=rig_of_word(rig),
+            rig=camera,
             method=name,
             options=options,
             output=output,
-            overwrite=force,
+            overwrite=telling.force,
             progress=progress,
         )
     values: dict[str, Any] = {
@@ -211,54 +187,48 @@ def replay(
         "lost": found.lost,
         "is_cut": found.is_cut,
     }
-    if as_json:
+    if telling.as_json:
         say_json(values)
-    elif not quiet:
+    elif not telling.quiet:
         typer.echo(
             f"{found.frames} frames, median density {found.median_density:.1%}; "
             f"{found.same} of {found.same + found.different} recorded depth maps have the same "
             f"bytes; {found.lost} frames were lost."
         )
         if found.is_cut:
-            typer.echo("Note: the end of the file is missing. d3s recover mends it.", err=True)
+            say_step("Note: the end of the file is missing. d3s recover mends it.")
     say_refused(found.refused)
     if found.refused or found.different:
-        raise typer.Exit(SOME_FAILED if found.frames else BAD_INPUT)
+        end(SOME_FAILED if found.frames else BAD_INPUT)
 
 
 def recover(
-    recording: Annotated[
-        Path,
-        typer.Argument(help="An MCAP file that was cut.", metavar="FILE", show_default=False),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write; NAME_recovered.mcap if left.", show_default=False
-        ),
-    ] = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    recording: Path,
+    *,
+    output: Path | None = None,
+    telling: Telling,
 ) -> None:
     """Make a whole recording of one that was cut by a crash or a full disk.
 
     All that can be read is copied, with an index, so that other programs open it too. Exit code 4
     if pieces in the middle were damaged.
+
+    Options:
+        output: File to write; NAME_recovered.mcap if left.
     """
     from d3s.camera.recording.conversion import recover as make_whole
 
     target = output or recording.with_name(f"{recording.stem}_recovered.mcap")
-    check_places(target, force=force)
-    with progress_bar(1, "Copying all that can be read.", quiet=quiet or as_json) as progress:
-        found = make_whole(recording, target, overwrite=force, progress=progress)
-    if as_json:
+    check_places(target, force=telling.force)
+    with progress_bar(1, "Copying all that can be read.", quiet=telling.is_silent) as progress:
+        found = make_whole(recording, target, overwrite=telling.force, progress=progress)
+    if telling.as_json:
         say_json({"file": str(target), **found._asdict()})
-    elif not quiet:
+    elif not telling.quiet:
         state = "was cut" if found.was_cut else "was whole"
         typer.echo(
             f"{target}: {found.frames} frames, {found.messages} messages. The file {state}; "
             f"{found.damaged} damaged pieces are left out."
         )
     if found.damaged:
-        raise typer.Exit(SOME_FAILED)
+        end(SOME_FAILED)

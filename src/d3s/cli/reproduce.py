@@ -1,69 +1,117 @@
-"""`d3s reproduce`: make the paper's figures and tables again, on one page."""
+"""`d3s demo` and `d3s reproduce`: a snapshot to begin with, and the paper again."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from d3s.cli.evaluate.options import Photos
-from d3s.cli.output import SOME_FAILED, Quiet
-from d3s.cli.sweep import LensName, Scheduler, Workers, chosen_place
+from d3s.cli.camera import chosen_place
+from d3s.cli.options import Telling
+from d3s.cli.output import (
+    SOME_FAILED,
+    check_places,
+    end,
+    say_files,
+    say_json,
+    say_step,
+    show,
+    table,
+)
 
 if TYPE_CHECKING:
     from d3s import types
+    from d3s.lab.demo import Demo
     from d3s.lab.reproduce.item import Item
-    from d3s.lab.reproduce.run import ItemOutcome, Watcher
+    from d3s.lab.reproduce.run import Watcher
 
 _STATES = {"made": "made", "kept": "kept from before", "failed": "FAILED"}
 
 
+def demo(
+    *,
+    output: Path = Path("demo"),
+    telling: Telling,
+) -> None:
+    """See what it is: a simulated snapshot, its depth by three methods, and a page about it.
+
+    The first time takes up to a minute, most of it for compiling; later ones some ten seconds.
+
+    Options:
+        output: Folder for the results.
+    """
+    from d3s.atomic import make_folder
+    from d3s.lab.demo import run_demo
+    from d3s.lab.view.demo import FILES, TABLE_HEADINGS, TABLE_WORDS, table_rows, write_demo
+
+    make_folder(output)
+    check_places(*(output / name for name in FILES), force=telling.force)
+    made = run_demo(on_step=None if telling.is_silent else say_step)
+    files = write_demo(made, output, overwrite=telling.force)
+    if telling.as_json:
+        say_json(_as_json(made, files))
+    elif not telling.quiet:
+        rows = table(TABLE_HEADINGS, table_rows(made), title="One simulated snapshot")
+        show(_camera(made), rows, notes=TABLE_WORDS)
+        say_files({"Picture": files["demo.png"], "Page": files["index.html"]})
+
+
+def _as_json(made: "Demo", files: dict[str, Path]) -> dict[str, object]:
+    names = "mae_m", "median_m", "density", "coverage"
+    figures = {
+        name: {**{key: getattr(one.score, key) for key in names}, "time_s": one.time_s}
+        for name, one in made.results.items()
+    }
+    return {"simulated": True, "methods": figures, "files": [str(one) for one in files.values()]}
+
+
+def _camera(made: "Demo") -> str:
+    """Sentence on the camera and the scene."""
+    optics, depth_m = made.pair.rig.optics, made.pair.depth_m
+    left_m, right_m = optics.focus_distances_m
+    return (
+        f"The {made.pair.rig.name}: baseline {1e3 * optics.baseline_m:.2f} mm, sensor distance "
+        f"{1e3 * optics.sensor_distance_m:.1f} mm, f/{optics.f_number:.2f}, focused at "
+        f"{left_m:.3f} m (left) and {right_m:.3f} m (right). The scene is from "
+        f"{depth_m.min():.2f} to {depth_m.max():.2f} m."
+    )
+
+
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Items, or their places in the paper such as fig3b; all if left. See --list.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page.")] = Path(
-        "reproduction"
-    ),
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Reduced sizes: some minutes for all, instead of an hour."),
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
-    lens: Annotated[
-        LensName,
-        typer.Option(help="Lenses of the camera; fig5 is also made with typical, calibrated ones."),
-    ] = LensName.PERFECT,
-    photos: Photos = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    list_items: Annotated[
-        bool, typer.Option("--list", help="Say what there is, and stop.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Make again what is there already.")
-    ] = False,
-    quiet: Quiet = False,
+    names: list[str] | None = None,
+    *,
+    output: Path = Path("reproduction"),
+    quick: bool = False,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    lens: Literal["perfect", "typical"] = "perfect",
+    photos: str | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    list_items: bool = False,
+    force: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Make the paper's figures and tables again, each beside what the paper has.
 
     Writes a folder for each item, with figures (PNG and PDF) and numbers (CSV), and index.html
     over all of them. What is there already is kept, so that a run which was stopped goes on; an
-    item that fails does not stop the others.
+    item that fails does not stop the others. All items take an hour, and with --quick some minutes.
+
+    Options:
+        names (NAME): Items, or their places in the paper such as fig3b; all if left. See --list.
+        output: Folder for the page.
+        seed: Seed of all that is random.
+        list_items: Say what there is, and stop.
+        force: Make again what is there already.
     """
     from d3s.lab.reproduce.page import PAGE
     from d3s.lab.reproduce.run import find_items
     from d3s.lab.reproduce.run import reproduce as make
 
     if list_items:
-        for item in find_items(names or (), lens=lens.value):
+        for item in find_items(names or (), lens=lens):
             names_of_item = f"{item.name:16} {item.places[0]:8} {item.reference:26}"
             typer.echo(f"{names_of_item} {item.title} ({item.needs})")
         return
@@ -74,23 +122,19 @@ def reproduce(
             output,
             quick=quick,
             seed=seed,
-            lens=lens.value,
+            lens=lens,
             photos=photos,
             workers=where,
             overwrite=force,
             watcher=watcher,
         )
     if not quiet:
-        _print(outcomes)
-        typer.echo(f"Page: {output / PAGE}")
+        for outcome in outcomes:
+            reason = f": {outcome.words}" if outcome.words else ""
+            typer.echo(f"{outcome.item.name:16} {_STATES[outcome.state]}{reason}")
+        say_files({"Page": output / PAGE})
     if any(outcome.state == "failed" for outcome in outcomes):
-        raise typer.Exit(SOME_FAILED)
-
-
-def _print(outcomes: "tuple[ItemOutcome, ...]") -> None:
-    for outcome in outcomes:
-        reason = f": {outcome.words}" if outcome.words else ""
-        typer.echo(f"{outcome.item.name:16} {_STATES[outcome.state]}{reason}")
+        end(SOME_FAILED)
 
 
 @contextmanager
@@ -100,7 +144,7 @@ def _watcher(*, quiet: bool) -> "Iterator[Watcher | None]":
         yield None
         return
     if not sys.stderr.isatty():
-        yield lambda *item: typer.echo(_words(*item), err=True)
+        yield lambda *item: say_step(_words(*item))
         return
     from rich.console import Console
     from rich.markup import escape

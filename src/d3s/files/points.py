@@ -64,10 +64,9 @@ def read_ply(raw: bytes) -> Points:
         raise cut_short("has no proper PLY header")
     lines = raw[: end.start()].decode("ascii").splitlines()[1:]
     notes = [line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE)]
-    words = [line.split() for line in lines if not line.startswith(("comment", "obj_info"))]
-    order, points = _order(words), _points(words)
+    points, kind = _layout(lines)
     entries = note.parse_depth_note(notes[0]) if notes else {}
-    kind, found = _record(words, order), len(raw) - end.end()
+    found = len(raw) - end.end()
     if found != points * kind.itemsize:
         raise cut_short(
             f"has {found} bytes of points, and its header says {points * kind.itemsize}"
@@ -106,21 +105,20 @@ def encode_csv(content: DepthImage | Points) -> bytes:
     return (",".join(columns) + "\n" + "".join(blocks)).encode("ascii")
 
 
-def _order(words: list[list[str]]) -> str:
-    formats = [line[1:] for line in words if line[:1] == ["format"]]
-    if len(formats) != 1 or len(formats[0]) != 2:
+def _layout(lines: list[str]) -> tuple[int, np.dtype[Any]]:
+    """Number of points, and their record, of the lines of a header."""
+    words = [line.split() for line in lines]
+    orders, elements, properties = (
+        [line[1:] for line in words if line[:1] == [name]]
+        for name in ("format", "element", "property")
+    )
+    is_proper = len(orders) == 1 and all(len(one) == 2 for one in (*orders, *elements))
+    if not is_proper or not all(re.fullmatch(r"\d{1,15}", count) for _, count in elements):
         raise cut_short("has no proper PLY header")
-    if formats[0][0] not in _ORDERS:
+    if orders[0][0] not in _ORDERS:
         raise InputError(
-            f"is a PLY file of format {formats[0][0]}, and binary ones are read. Save it as binary."
+            f"is a PLY file of format {orders[0][0]}, and binary ones are read. Save it as binary."
         )
-    return _ORDERS[formats[0][0]]
-
-
-def _points(words: list[list[str]]) -> int:
-    elements = [line[1:] for line in words if line[:1] == ["element"]]
-    if any(len(element) != 2 or not re.fullmatch(r"\d{1,15}", element[1]) for element in elements):
-        raise cut_short("has no proper PLY header")
     if [name for name, _ in elements] != ["vertex"]:
         found = ", ".join(name for name, _ in elements)[:80] or "nothing"
         raise InputError(
@@ -129,11 +127,6 @@ def _points(words: list[list[str]]) -> int:
     points = int(elements[0][1])
     if points > _MAX_POINTS:
         raise InputError(f"declares {points} points, and at most {_MAX_POINTS} are read.")
-    return points
-
-
-def _record(words: list[list[str]], order: str) -> np.dtype[Any]:
-    properties = [line[1:] for line in words if line[:1] == ["property"]]
     if any(len(one) != 2 or one[0] not in _KINDS for one in properties):
         raise InputError(
             "has vertices with properties that are no plain numbers. Save its points alone."
@@ -141,4 +134,5 @@ def _record(words: list[list[str]], order: str) -> np.dtype[Any]:
     names = [name for _, name in properties]
     if len(set(names)) != len(names) or not {"x", "y", "z"} <= set(names):
         raise cut_short("has no proper PLY header: x, y and z are needed, each once")
-    return np.dtype([(name, order + _KINDS[kind]) for kind, name in properties])
+    order = _ORDERS[orders[0][0]]
+    return points, np.dtype([(name, order + _KINDS[kind]) for kind, name in properties])

@@ -32,11 +32,6 @@ _FIELDS = {"sigma_m": "sigma", "confidence": "confidence"}
 Message = dict[str, Any]
 
 
-def header(time_s: float = 0.0, frame_id: str = FRAME_ID) -> Message:
-    """`std_msgs/Header` with a time in seconds since 1970."""
-    return header_ns(round(1e9 * time_s), frame_id)
-
-
 def header_ns(time_ns: int, frame_id: str = FRAME_ID) -> Message:
     """`std_msgs/Header` with a time in nanoseconds since 1970."""
     stamp = {"sec": time_ns // 10**9, "nanosec": time_ns % 10**9}
@@ -301,12 +296,11 @@ def _write(file: Any, frames: Iterable[tuple[float, DepthImage]], frame_id: str)
     writer.start(profile="ros2")
     channels: dict[str, int] = {}
     for number, (time_s, image) in enumerate(frames):
-        head = header(time_s, frame_id)
-        for topic, kind, message in _messages(image, head):
+        time_ns = round(1e9 * time_s)
+        for topic, kind, message in _messages(image, header_ns(time_ns, frame_id)):
             if topic not in channels:
                 schema = writer.register_schema(kind, "ros2msg", definition(kind))
                 channels[topic] = writer.register_channel(topic, "cdr", schema)
-            time_ns = round(1e9 * time_s)
             writer.add_message(channels[topic], time_ns, cdr(kind, message), time_ns, number)
     writer.finish()
 

@@ -15,13 +15,14 @@ from d3s.estimate.methods import estimate_quietly
 from d3s.lab.evaluate.cameras import tuned_rig
 from d3s.lab.evaluate.metrics import Score, score
 from d3s.lab.evaluate.truth import Truth, truth_of
-from d3s.lab.twin.masks import Coverage, draw_mask
 from d3s.lab.twin.pair import Pair, simulate
+from d3s.lab.twin.random_scene import draw_mask
 from d3s.lab.twin.scenes import Layer, Layered
 from d3s.lab.twin.sensor import expose_pair
 from d3s.lab.twin.textures import Texture
 from d3s.rig import Rig
 from d3s.runtime.parallel import thread_count
+from d3s.types import Image
 
 DEMO_METHODS = ("joint", "consensus", "sgbm")
 """Our method, the paper's, and the best-known stereo matcher."""
@@ -130,23 +131,18 @@ def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
         """Row at which the floor has this depth, relative to the height of the frame."""
         return 0.5 + (1 - _FLOOR_M / depth_m) * focal_px / (slope * height_px)
 
-    def seeded(kind: str, centre: tuple[float, float], radius: float) -> Coverage:
+    def seeded(kind: str, centre: tuple[float, float], radius: float) -> Image:
         """Mask of a random outline; centre (x, y) and radius relative to the frame's height."""
         rng = np.random.default_rng(5)
         centre_px = height_px * centre[0], height_px * centre[1]
         return draw_mask(kind, shape, centre_px, height_px * radius, rng)
 
+    poster = _card(shape, (0.60, 0.30, 1.02, foot(0.69)))
     return Layered(
         layers=[
             _layer(0.31, "bark", seeded("bar", (1.70, 0.20), 0.36), scale=0.5),
             _layer(0.45, "carpet", seeded("ring", (0.30, 0.70), 0.24), scale=0.6),
-            _layer(
-                0.69,
-                "text",
-                _card(shape, (0.60, 0.30, 1.02, foot(0.69))),
-                scale=0.5,
-                tilt_x_rad=0.5,
-            ),
+            _layer(0.69, "text", poster, scale=0.5, tilt_x_rad=0.5),
             _layer(0.80, "grass", seeded("blob", (1.60, 0.50), 0.20), scale=0.5),
             _layer(1.00, "bark", _card(shape, (1.18, -0.1, 1.32, foot(1.00))), scale=0.6, seed=2),
             _layer(
@@ -163,7 +159,7 @@ def demo_scene(rig: Rig, shape: tuple[int, int]) -> Layered:
 def _layer(
     depth_m: float,
     pattern: str,
-    mask: Coverage | None,
+    mask: Image | None,
     *,
     scale: float = 1.0,
     seed: int = 0,
@@ -179,7 +175,7 @@ def _layer(
     )
 
 
-def _card(shape: tuple[int, int], edges: tuple[float, float, float, float]) -> Coverage:
+def _card(shape: tuple[int, int], edges: tuple[float, float, float, float]) -> Image:
     """Mask of an upright rectangle; left, top, right and bottom relative to the frame's height."""
     left, top, right, bottom = (shape[0] * edge for edge in edges)
     x, y = np.arange(shape[1]), np.arange(shape[0])[:, np.newaxis]

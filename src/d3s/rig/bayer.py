@@ -1,25 +1,18 @@
 """Luminance of raw frames of colour sensors, whose pixels lie behind a Bayer pattern of filters.
 
-Each 2 x 2 block has one red, two green and one blue pixel. Multiplied by its channel gain, each
-pixel shows the same grey. What remains of colour is a modulation of the finest kind: red minus
-blue changes sign with every column and every row, and red and blue minus green like the fields of
-a chessboard.
-
-A demosaicing would guess the two missing colours of each pixel, from edges around it, and leave
-noise and errors that depend on the content. Depth needs no colours. It needs one linear, shift
-invariant image in which both lenses show the same point alike:
+Each 2 x 2 block has one red, two green and one blue pixel; multiplied by its channel gain, each
+shows the same grey. A demosaicing would guess the missing colours from edges around a pixel, and
+leave noise and errors that depend on the content. Depth needs one linear, shift invariant image, in
+which both lenses show the same point alike:
 
     luminance = (1 - a) * (green + W * ((red + blue) / 2 - green)) + a * all pixels
 
-Green pixels form a lattice at 45 degrees whose first false frequency is far off, at the corner
-(pi, pi): it is interpolated by a half-band filter, flat to the second order. Red and blue have a
-false frequency at (pi, 0) and (0, pi), where fine detail is. They count below half of that only:
-W is 0.3 times a binomial of 9 pixels, which is zero, eightfold, at all three false frequencies.
-
-Where a scene is grey, all pixels show the same, and none of them need be left out: sharp detail
-then has no false frequencies at all, which green pixels alone would have. So the image of all
-pixels, with zeros at the three frequencies for what colour there is, has the share a: one number
-for a frame, the larger the less red, green and blue differ in it.
+Green pixels form a lattice at 45 degrees whose first false frequency is far off, at (pi, pi): it is
+interpolated by a half-band filter, flat to the second order. Red and blue have one at (pi, 0) and
+(0, pi), where fine detail is. They count below half of that only: W is 0.3 times a binomial of 9
+pixels, which is zero, eightfold, at all three false frequencies. Where a scene is grey, sharp
+detail of all pixels has no false frequencies at all: their image, with zeros at the three for what
+colour there is, has the share a, the larger the less red, green and blue differ in a frame.
 """
 
 from functools import cache
@@ -41,10 +34,9 @@ MONO = "none"
 
 RED, GREEN, BLUE = range(3)
 
-# Share of red and blue at the lowest frequencies. With none, red on blue would not be seen, and
-# grey has more noise; with more, false detail grows, and so does the noise of red and blue, which
-# get less light. Chosen on leaves, stone and wood, grey and of independent colours, in and out of
-# focus.
+# Share of red and blue at the lowest frequencies. With none, red on blue would not be seen; with
+# more, false detail grows, and the noise of red and blue, which get less light. Chosen on leaves,
+# stone and wood, grey and of independent colours, in and out of focus.
 SHARE = 0.3
 
 # cos(w) -> (cos x + cos y) / 2 turns the half-band filter 1/2 + 9/16 cos w - 1/16 cos 3w into one
@@ -302,10 +294,9 @@ def luminance_noise(gains: tuple[float, float, float]) -> LuminanceNoise:
 # Colour sensors noticed ---------------------------------------------------------------------------
 
 # Colour filters change the brightness with a period of exactly two pixels: along rows and columns
-# alike by (red - blue) / 4, and like the fields of a chessboard by (red + blue - 2 green) / 4. Such
-# lines in the spectrum stand out of their neighbours, with one sign all over a frame of one tint;
-# and where the colours change, the lines along rows and columns change together. Fine texture has a
-# period near two pixels here and there, with another sign in each place and direction. Columns that
+# by (red - blue) / 4, and like a chessboard by (red + blue - 2 green) / 4. Such lines in the
+# spectrum have one sign all over a frame of one tint; where colours change, those along rows and
+# columns change together. Fine texture has another sign in each place and direction. Columns that
 # are read by two amplifiers differ along rows only.
 _TILE_PX = 32
 _MOST_TILES = 1024

@@ -1,9 +1,8 @@
 """Resample a raw frame into the rectified pair, by an interpolation kernel that adds no blur.
 
 A view is sampled along the rows of the sensor and then along its own columns. With lenses that
-distort and vignette, the place in the raw frame and the light of the lens are polynomials of the
-row along one column of a view. So is, to far less than a thousandth of a pixel, the place at which
-the column crosses a row of the sensor. These polynomials are worked out once for a calibration.
+distort and vignette, place and light are polynomials of the row along one column of a view. So is,
+to far less than a thousandth of a pixel, the place at which the column crosses a row of the sensor.
 """
 
 import warnings
@@ -45,7 +44,7 @@ class ScaledFrame(NamedTuple):
 
 
 class _Warp(NamedTuple):
-    """Polynomials of each column of a view, (cols, 2 + coefficients).
+    """Polynomials of each column of a view, (cols, 2 + coefficients), and what a frame adds.
 
     The argument of a polynomial is (row - first number) * second number.
     """
@@ -53,6 +52,8 @@ class _Warp(NamedTuple):
     across: FloatArray  # raw x at a row of the raw frame
     down: FloatArray  # raw y at a row of the view
     light: FloatArray  # light of the lens at a row of the view
+    origin: FloatArray  # row and column in the raw frame of the first value that is given
+    unit: float  # factor on the values
 
 
 class _WarpedView(NamedTuple):
@@ -177,7 +178,8 @@ def _view(
         moved = matrix - np.array([[0.0, 0.0, cols.start], [0.0, 0.0, rows.start]])
         return resample(lines, moved, shape, value_range, frame.unit)
     origin = np.array([rows.start, cols.start], dtype=np.float64)
-    return _resample_warped(lines, origin, warped, shape, value_range, frame.unit)
+    warp = warped.warp._replace(origin=origin, unit=frame.unit)
+    return _resample_warped(lines, warp, warped.light_range, shape, value_range)
 
 
 def resample(
@@ -211,24 +213,21 @@ def resample(
 
 def _resample_warped(
     lines: Image,
-    origin: FloatArray,
-    view: _WarpedView,
+    warp: _Warp,
+    light_range: FloatArray,
     shape: tuple[int, int],
     value_range: tuple[float, float],
-    unit: float,
 ) -> Image:
     """Interpolate as `resample` does, at the places of a warp, and divide by the light."""
     flat, table = lines.reshape(-1), weights().reshape(-1)
     columns = np.empty((shape[1], lines.shape[0]), dtype=np.float32)
-    run_over_rows(
-        _warped_sample_rows, lines.shape[0], flat, lines.shape[1], view.warp, origin, table, columns
-    )
+    run_over_rows(_warped_sample_rows, lines.shape[0], flat, lines.shape[1], warp, table, columns)
     # A plateau has one value all over the view, beyond all others: `estimate` knows it by that.
-    ends = np.outer(value_range, unit / view.light_range)
+    ends = np.outer(value_range, warp.unit / light_range)
     held = np.array([ends[0].min(), ends[1].max()], dtype=np.float32)
     limits = np.concatenate([clipping_limits(*value_range), held])
     out, clipped = np.empty(shape, dtype=np.float32), np.zeros((shape[0], 2), dtype=np.bool_)
-    given = columns, lines, view.warp, origin, table, limits, unit, out, clipped
+    given = columns, lines, warp, table, limits, out, clipped
     run_over_rows(_warped_sample_columns, shape[0], *given)
     hold(out, clipped, held)
     return out
@@ -335,6 +334,8 @@ def _warped_view(calibration: Calibration, camera: int) -> _WarpedView:
         across=_across(calibration, camera, j),
         down=_curves(y, middle, half),
         light=_curves(light, middle, half),
+        origin=np.zeros(2),
+        unit=1.0,
     )
     everywhere = np.linspace(-1, 1, _SIDE_PLACES)
     grid = lenses.illumination(
@@ -412,21 +413,11 @@ def _at_row(curves: FloatArray, j: int, row: float) -> float:
 
 @compiled
 def _warped_sample_rows(
-    start: int,
-    stop: int,
-    raw: Image,
-    cols: int,
-    warp: _Warp,
-    origin: FloatArray,
-    table: Image,
-    out: Image,
+    start: int, stop: int, raw: Image, cols: int, warp: _Warp, table: Image, out: Image
 ) -> None:
-    """Sensor rows sampled at the columns of the view; `out` is (view column, sensor row).
-
-    `origin` is the row and column of the raw frame of the first value of `raw`.
-    """
+    """Sensor rows sampled at the columns of the view; `out` is (view column, sensor row)."""
     numbers, places = np.arange(0.0, _BLOCK_ROWS), np.empty(_BLOCK_ROWS)
-    first_row, first_col = int(origin[0]), origin[1]
+    first_row, first_col = int(warp.origin[0]), warp.origin[1]
     for first in range(start, stop, _BLOCK_ROWS):
         last = min(first + _BLOCK_ROWS, stop)
         for j in range(out.shape[0]):
@@ -448,10 +439,8 @@ def _warped_sample_columns(
     columns: Image,
     raw: Image,
     warp: _Warp,
-    origin: FloatArray,
     table: Image,
     limits: Image,
-    unit: float,
     out: Image,
     clipped: NDArray[np.bool_],
 ) -> None:
@@ -469,10 +458,10 @@ def _warped_sample_columns(
             _along_column(warp.down, j, first, numbers, places)
             _along_column(warp.light, j, first, numbers, lights)
             for k in range(lights.size):
-                lights[k] = unit / lights[k]
+                lights[k] = warp.unit / lights[k]
             x, slope = np.nan, 0.0  # of the column within this block, if needed
             for i in range(first, last):
-                y = places[i - first] - origin[0]
+                y = places[i - first] - warp.origin[0]
                 if not BEFORE <= y < rows - BEHIND:
                     out[i, j] = np.nan
                     continue
@@ -482,8 +471,8 @@ def _warped_sample_columns(
                 out[i, j] = value * np.float32(lights[i - first])
                 if value <= limits[1] or value >= limits[2]:
                     if np.isnan(x):
-                        x = _at_row(warp.across, j, places[0]) - origin[1]
-                        end = _at_row(warp.across, j, places[0] + _BLOCK_ROWS) - origin[1]
+                        x = _at_row(warp.across, j, places[0]) - warp.origin[1]
+                        end = _at_row(warp.across, j, places[0] + _BLOCK_ROWS) - warp.origin[1]
                         slope = (end - x) / _BLOCK_ROWS
                     col = int(x + slope * (places[i - first] - places[0]) + 0.5)
                     side = 0 if value <= limits[1] else 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.lab.twin.masks import fine_mask
+from d3s.lab.twin.random_scene import fine_mask
 from oracle import ORACLE, OURS
 
 SHAPE = (200, 300)

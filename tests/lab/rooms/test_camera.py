@@ -50,9 +50,3 @@ def test_a_lens_focused_beyond_infinity_is_refused():
     rig = RIG.replace(optics=RIG.optics.replace(optical_power_right_dpt=82.0))
     with pytest.raises(SceneError, match=r"optical_power_right_dpt=82 must be above 82\.6446"):
         _cameras(rig)
-
-
-def test_a_pinhole_needs_no_focus():
-    optics = RIG.optics.replace(optical_power_left_dpt=82.0, aperture_radius_m=0.0)
-    _, (left, _) = _cameras(RIG.replace(optics=optics))
-    assert left.aperture_radius_m == 0

@@ -5,10 +5,8 @@ import pytest
 
 pytest.importorskip("mitsuba")
 
-from d3s.lab.rooms.mitsuba import RenderScene, thin_lens_camera
-from d3s.lab.rooms.pair import render_layout, render_room
-from d3s.lab.rooms.room import Layout, Room
-from d3s.lab.rooms.solids import Paint, Quad
+from d3s.lab.rooms.mitsuba import RenderScene, render_layout, render_room, thin_lens_camera
+from d3s.lab.rooms.room import Layout, Paint, Quad, Room
 from d3s.lab.twin.geometry import perfect_views
 from d3s.rig import Rig
 

@@ -31,45 +31,6 @@ def test_depth_is_where_the_ray_meets_the_surface(depth_m):
         assert pair.depth_m[row, col] == pytest.approx(met, rel=1e-6)
 
 
-def test_dots_of_a_raw_frame_lie_where_rays_put_them():
-    """The texture of the flat plane moves along Z: a dot at (X, Y) stays there."""
-    scene = d3s.BentPlane(depth_m=0.8, **BENT)
-    layout = d3s.RawLayout(rows_px=260, cols_px=3840)
-    for x_m, y_m in ((-0.08, -0.005), (0.05, 0.006)):
-        # The texture's coordinates lie on the plane: along its slopes.
-        slopes = np.tan([scene.tilt_x_rad, scene.tilt_y_rad])
-        first = np.array([1, 0, slopes[0]]) / np.hypot(1, slopes[0])
-        normal = np.array([-slopes[0], -slopes[1], 1])
-        second = np.cross(normal / np.linalg.norm(normal), first)
-        point = np.array([x_m, y_m, slopes @ (x_m, y_m)])
-        dot = _dot(point @ first, point @ second)
-        frame = d3s.simulate_raw(scene.replace(texture=dot), PINHOLE, layout=layout)
-        for camera, (anchor, mount) in enumerate(
-            zip((frame.anchor_left_px, frame.anchor_right_px), frame.mounts, strict=True)
-        ):
-            across_m = x_m - camera * PROTOTYPE.optics.baseline_m
-            slope = 6050 * np.array([across_m, y_m]) / depth_at(scene, x_m, y_m)
-            expected = anchor + mount.matrix @ slope
-            np.testing.assert_allclose(_centroid(frame.image, expected), expected, atol=0.005)
-
-
-def _dot(x_m, y_m, sigma_m=0.0003, width_m=0.3):
-    """Photo of a bright dot on black, at a place from its middle."""
-    cols = 1501  # 0.2 mm a texel, an odd number on either axis: one is on the middle
-    across = (np.arange(cols) - cols // 2) * width_m / cols
-    down = across[cols // 2 - 150 : cols // 2 + 151]
-    light = np.exp(-0.5 * ((down[:, None] - y_m) ** 2 + (across[None] - x_m) ** 2) / sigma_m**2)
-    return d3s.Photo(image=light, width_m=width_m)
-
-
-def _centroid(image, near):
-    col, row = np.rint(near).astype(int)
-    part = np.s_[row - 15 : row + 16, col - 15 : col + 16]
-    y, x = np.mgrid[part]
-    light = image[part].astype(float)
-    return np.array([np.sum(light * x), np.sum(light * y)]) / light.sum()
-
-
 def test_views_match_at_the_true_disparity():
     scene = d3s.BentPlane(depth_m=0.6, texture="leaves", **BENT)
     pair = d3s.simulate(scene, PINHOLE, shape=(160, 1000))

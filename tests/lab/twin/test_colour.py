@@ -6,7 +6,6 @@ from PIL import Image
 
 import d3s
 from d3s.errors import SceneError
-from d3s.lab.twin.recipe import Recipe
 from d3s.rig.bayer import site_channels
 from small_camera import SMALL_LAYOUT, small_rig
 
@@ -56,14 +55,3 @@ def test_filters_need_an_order_and_pairs_have_no_colours():
         d3s.Sensor(channel_shares=(0.5, 1.0, 0.5))
     with pytest.raises(SceneError, match="is for raw frames"):
         d3s.simulate(WALL, small_rig(), noise=d3s.Sensor(bayer="RGGB"), shape=(20, 30))
-
-
-def test_recipe_of_a_mono_sensor_says_nothing_of_colours(tmp_path):
-    grey = Recipe(scene=d3s.Plane(depth_m=0.4), rig=small_rig(), kind="raw")
-    assert "bayer" not in grey.text()
-    assert "colour" not in grey.text()
-    coloured = grey.replace(
-        scene=WALL, sensor=d3s.Sensor(bayer="RGGB", channel_shares=(0.6, 1.0, 0.7))
-    )
-    coloured.save(tmp_path / "recipe.toml")
-    assert Recipe.load(tmp_path / "recipe.toml") == coloured

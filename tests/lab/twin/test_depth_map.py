@@ -82,22 +82,6 @@ def test_step_is_that_of_the_layers(rig):
     np.testing.assert_array_equal(pair.occluded, layered.occluded)
 
 
-@pytest.mark.parametrize("psf", ["disk", "gaussian"])
-def test_object_out_of_focus_does_not_reach_further_than_its_blur(psf):
-    # White object at 0.4 m, with a blur radius of 7.6 px, in front of a black wall in focus.
-    depth = np.where(box() == 1, 0.4, 0.81)
-    pair = of(box(), depth, psf=psf)
-    reach = 12 if psf == "disk" else 26  # 7.6 px and the kernel's tail; 6 sigma of 3.8 px
-    for view, shift in ((pair.left, 0), (pair.right, 58)):
-        dark = np.ones(SHAPE, dtype=bool)
-        first, last = max(60 - shift - reach, 0), 100 - shift + reach
-        dark[40 - reach : 80 + reach, first:last] = False
-        dark[:, 130:] = False  # beyond the frame the image is mirrored, object included
-        assert np.abs(view[dark]).max() < 1e-3
-    # The blur reaches that far: 3 px beyond the edge there is light.
-    assert pair.left[60, 103] > 0.1
-
-
 def test_wall_that_comes_into_sight_is_of_its_own_colour():
     # No colour of the foreground gets into the filled background.
     image = np.where(box() == 1, 1.0, 0.2).astype(np.float32)
@@ -166,21 +150,6 @@ def test_depth_or_image_that_is_none(depth, image, words):
     with pytest.raises(SceneError) as caught:
         of(image, depth)
     assert words in str(caught.value)
-
-
-def test_what_is_neither_array_nor_file():
-    with pytest.raises(SceneError) as caught:
-        d3s.DepthMapScene(image=5, depth_m=[1.0])
-    assert [problem.split("=")[0] for problem in caught.value.problems] == ["image", "depth_m"]
-    with pytest.raises(SceneError, match=r"^depth_m is missing: the depth of each of its pixels"):
-        d3s.DepthMapScene(image=box())
-
-
-def test_shape_is_that_of_the_image():
-    assert of(box(), np.ones(SHAPE)).left.shape == SHAPE
-    with pytest.raises(SceneError) as caught:
-        of(box(), np.ones(SHAPE), shape=(100, 100))
-    assert str(caught.value) == "shape=(100, 100) must be that of the scene's image, (120, 160)."
 
 
 def test_layer_does_not_reach_across_a_gap():

@@ -13,9 +13,12 @@ from d3s.files import read_image, read_npz, write_image
 from d3s.lab.twin.folder import PAIR_TRUTH, render_folder
 from d3s.lab.twin.pair import simulate
 from d3s.lab.twin.random_scene import RandomScene
-from d3s.lab.twin.raw import RawLayout, simulate_raw
 from d3s.lab.twin.recipe import Recipe
-from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, Plane, TiltedPlane
+from d3s.lab.twin.scenes import (
+    DepthMapScene,
+    Plane,
+    TiltedPlane,
+)
 from d3s.lab.twin.sensor import Sensor
 from d3s.lab.twin.textures import Photo
 from d3s.rig import Rig
@@ -23,20 +26,11 @@ from d3s.rig import Rig
 PROTOTYPE = Rig.paper_prototype()
 SHAPE = (64, 96)
 NOISY = Sensor(noise=0.01)
-# The prototype with pixels ten times as large, for a small raw frame.
-COARSE = PROTOTYPE.replace(optics=PROTOTYPE.optics.replace(pixel_pitch_m=2e-5))
-COARSE_LAYOUT = RawLayout(
-    rows_px=216, cols_px=384, field_radius_px=106.0, field_edge_px=3.0, partition_px=3.0
-)
 
 
 def recipe_of(scene=None, **values):
     scene = Plane(depth_m=0.9) if scene is None else scene
     return Recipe(**{"scene": scene, "rig": PROTOTYPE, "shape": SHAPE, "sensor": NOISY, **values})
-
-
-def raw_recipe(**values):
-    return recipe_of(kind="raw", shape=None, rig=COARSE, layout=COARSE_LAYOUT, **values)
 
 
 RANDOM = RandomScene(seed=3, nearest_m=0.8, farthest_m=1.0, things=0)
@@ -91,36 +85,6 @@ def test_a_series_has_numbers_and_distances(series):
     )
 
 
-def test_each_frame_is_at_its_distance_with_its_own_noise(tmp_path):
-    render_folder(recipe_of(distances_m=(0.9, 0.8, 0.9), images="tiff"), tmp_path)
-    depth = [read_npz(tmp_path / f"00{i}_truth.npz")["depth_m"].mean() for i in range(3)]
-    assert depth == pytest.approx([0.9, 0.8, 0.9])
-    first, _, last = (read_image(tmp_path / f"00{i}_left.tiff") for i in range(3))
-    # The same scene twice: the difference has twice the variance of the noise.
-    assert np.std(last - first) == pytest.approx(0.01 * np.sqrt(2), rel=0.05)
-
-
-def test_a_raw_series(tmp_path):
-    recipe = raw_recipe(distances_m=(0.9, 1.0), images="tiff")
-    render_folder(recipe, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "000.tiff",
-        "000_truth.npz",
-        "001.tiff",
-        "001_truth.npz",
-        "distances.csv",
-        "recipe.toml",
-    ]
-    assert (tmp_path / "distances.csv").read_text() == (
-        "file,distance_m\n000.tiff,0.9\n001.tiff,1.0\n"
-    )
-    frame = simulate_raw(Plane(depth_m=1.0), COARSE, noise=NOISY, seed=(0, 1), layout=COARSE_LAYOUT)
-    assert np.array_equal(read_image(tmp_path / "001.tiff"), frame.image)
-    truth = read_npz(tmp_path / "001_truth.npz")
-    assert truth.keys() == frame.truth().keys()
-    assert np.array_equal(truth["depth_m"], frame.depth_m, equal_nan=True)
-
-
 def test_a_dataset_of_random_scenes_goes_on_with_the_next_seed(tmp_path):
     render_folder(recipe_of(RANDOM, count=2), tmp_path / "two")
     render_folder(recipe_of(RANDOM.replace(seed=4), count=1), tmp_path / "next")
@@ -128,33 +92,6 @@ def test_a_dataset_of_random_scenes_goes_on_with_the_next_seed(tmp_path):
     assert "distances.csv" not in two
     assert two["001_truth.npz"] == after["000_truth.npz"]
     assert two["000_truth.npz"] != two["001_truth.npz"]
-
-
-def test_layers_and_depth_maps_from_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mask, depth = np.zeros(SHAPE), np.full(SHAPE, 1.0)
-    mask[20:40, 30:60], depth[20:40, 30:60] = 1.0, 0.8
-    write_image("mask.png", mask)
-    write_image("depth.pfm", depth)
-    write_image("image.tiff", np.random.default_rng(0).random(SHAPE))
-    layers = (Layer(depth_m=0.8, mask="mask.png"), Layer(depth_m=1.0, texture="stone"))
-    for number, scene in enumerate(
-        (Layered(layers=layers), DepthMapScene(image="image.tiff", depth_m="depth.pfm"))
-    ):
-        render_folder(recipe_of(scene), str(number))
-        found = read_npz(f"{number}/truth.npz")["depth_m"]
-        assert np.allclose(found[22:38, 32:58], 0.8)
-        assert np.allclose(found[:18], 1.0)
-
-
-def test_same_recipe_same_bytes(series, tmp_path):
-    render_folder(Recipe.load(_saved(SERIES, tmp_path)), tmp_path / "again")
-    assert contents(tmp_path / "again") == series
-
-
-def _saved(recipe, folder):
-    recipe.save(folder / "recipe.toml")
-    return folder / "recipe.toml"
 
 
 def _photo(name, seed):
@@ -177,22 +114,6 @@ def test_a_changed_input_is_noticed(tmp_path, monkeypatch):
     assert not Path("again").exists()
     with pytest.raises(OutputError, match="another recipe"):
         render_folder(recipe, "first")
-
-
-def test_a_changed_folder_of_photographs_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("photos").mkdir()
-    _photo("photos/a.png", 0)
-    _photo("photos/b.png", 1)
-    chosen = recipe_of(Plane(depth_m=0.9, texture=Photo(image="photos", number=1)))
-    any_of_them = recipe_of(RANDOM.replace(photos=("photos",)))
-    render_folder(chosen, "chosen")
-    render_folder(any_of_them, "any")
-    assert set(Recipe.load("chosen/recipe.toml").input_sha256) == {"photos/b.png"}
-    _photo("photos/a_too.png", 2)
-    for name in ("chosen", "any"):
-        with pytest.raises(SceneError, match="is not what the recipe was made with"):
-            render_folder(Recipe.load(f"{name}/recipe.toml"), "again")
 
 
 class Stopped(Exception):
@@ -247,15 +168,6 @@ def test_files_of_others_are_not_taken_for_frames(tmp_path):
     assert Recipe.load(tmp_path / "recipe.toml").replace(d3s_version=None) == recipe_of()
 
 
-def test_a_damaged_frame_is_not_mended_in_silence(tmp_path, series):
-    for name, content in series.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "001_left.png").write_bytes(b"cut")
-    (tmp_path / "001_right.png").unlink()
-    with pytest.raises(OutputError, match=r"001_left.png exists and holds something else"):
-        render_folder(SERIES, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("scene", "values", "said"),
     [
@@ -273,14 +185,6 @@ def test_what_cannot_be_rendered_leaves_nothing_behind(tmp_path, monkeypatch, sc
     assert not os.path.lexists("results")
 
 
-def test_an_unwritable_place(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    for place in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "zero\0byte"):
-        with pytest.raises(OutputError):
-            render_folder(recipe_of(), place)
-    assert contents(tmp_path) == {"file": b"mine"}
-
-
 def test_a_full_disk_is_told_in_words_and_the_run_can_go_on(tmp_path, series, monkeypatch):
     calls = iter([None] * 4)
 
@@ -295,10 +199,3 @@ def test_a_full_disk_is_told_in_words_and_the_run_can_go_on(tmp_path, series, mo
     assert len(contents(tmp_path)) == 4
     render_folder(SERIES, tmp_path)
     assert contents(tmp_path) == series
-
-
-def test_another_version_does_not_go_on(tmp_path, monkeypatch):
-    render_folder(recipe_of(), tmp_path)
-    monkeypatch.setattr("d3s.lab.twin.folder.__version__", "999.0")
-    with pytest.raises(OutputError, match="holds the files of another recipe"):
-        render_folder(recipe_of(), tmp_path)

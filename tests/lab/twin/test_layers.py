@@ -67,33 +67,6 @@ def test_truth_of_three_layers():
     np.testing.assert_array_equal(pair.occluded, hidden)
 
 
-def test_object_before_another_hides_the_wall_only():
-    # In the right view the near object is at 10 to 29 and the middle one at 20 to 59: together 34
-    # to 83 of the wall. Of the middle object, 50 to 69 are hidden behind the near one.
-    near = NEAR.replace(mask=rectangle((50, 70), (60, 80)))
-    pair = pair_of(FAR, MIDDLE, near)
-    assert np.flatnonzero(pair.occluded[60]).tolist() == [*range(24), *range(34, 60)]
-    assert np.flatnonzero(pair.occluded[45]).tolist() == [*range(24), *range(44, 60)]
-
-
-def test_all_in_focus_is_made_of_the_planes_themselves():
-    pair = pair_of(FAR, MIDDLE, NEAR)
-    walls = [
-        d3s.simulate(
-            d3s.Plane(depth_m=layer.depth_m, texture=layer.texture), PROTOTYPE, shape=SHAPE
-        ).all_in_focus
-        for layer in (FAR, MIDDLE, NEAR)
-    ]
-    expected = np.where(MIDDLE.mask == 1, walls[1], walls[0])
-    expected = np.where(NEAR.mask == 1, walls[2], expected)
-    np.testing.assert_allclose(pair.all_in_focus, expected, atol=1e-6)
-
-
-def test_empty_mask_is_no_layer():
-    nothing = NEAR.replace(mask=np.zeros(SHAPE, dtype=bool))
-    assert same(pair_of(FAR, nothing, MIDDLE), pair_of(FAR, MIDDLE))
-
-
 def test_thin_mask_lets_part_of_the_light_through():
     level = 0.25
     pair = pair_of(FAR, MIDDLE.replace(mask=np.full(SHAPE, level)), rig=PINHOLE)
@@ -177,19 +150,6 @@ def test_mask_of_another_shape_is_refused():
     assert str(caught.value) == (
         "layers[1].mask has shape (120, 160) and must have the frame's, (120, 161)."
     )
-
-
-def test_at_one_depth_what_has_a_mask_is_in_front():
-    white, black = np.full((8, 8), 0.95), np.full((8, 8), 0.05)
-    white[0, 0], black[0, 0] = 0.9, 0.1
-    disc = np.zeros((120, 160), dtype=bool)
-    disc[40:80, 60:100] = True
-    sticker = d3s.Layer(depth_m=0.85, texture=white, mask=disc)
-    wall = d3s.Layer(depth_m=0.85, texture=black)
-    for layers in ([sticker, wall], [wall, sticker]):
-        pair = d3s.simulate(d3s.Layered(layers=layers), PROTOTYPE, shape=(120, 160))
-        assert pair.left[60, 80] > 0.9
-        assert pair.left[20, 20] < 0.1
 
 
 def test_what_is_apart_on_the_left_may_overlap_on_the_right():

@@ -5,8 +5,7 @@ import pytest
 
 import d3s
 from d3s.errors import D3SError, SceneError
-from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, LensFile
-from d3s.lab.twin.typical_lenses import typical_lenses
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, LensFile, typical_lenses
 from d3s.rig.lens_maps import LensMaps
 from twin_tools import centroid_px, dot_texture, thin_rig
 
@@ -146,12 +145,6 @@ def test_coma_moves_the_centroid_at_every_depth(psf, depth_m):
     assert dot_centre(lens, depth_m, psf=psf) == pytest.approx(expected, abs=0.06)
 
 
-def test_coma_that_grows_with_the_field():
-    lens = LensErrors(field_radius_px=200.0, coma_field_waves=0.8)
-    expected = np.add(AXIS, np.multiply((100.0, -60.0), 1 - 0.8 * PX_PER_WAVE / 200))
-    assert dot_centre(lens, 0.6, (100.0, -60.0)) == pytest.approx(expected, abs=0.03)
-
-
 def test_spherical_aberration_widens_the_spot():
     # Rays at rho meet the sensor at -(r rho + 4 S rho³): mean square r²/2 + 8 r S/3 + 4 S².
     lens = LensErrors(spherical_waves=0.5)
@@ -243,15 +236,6 @@ def test_lens_without_effect_on_blur_renders_as_a_perfect_one():
         difference = raw(scene, lens, lens).image - perfect
         assert np.abs(difference).max() < 1e-3
         assert difference.std() < 1e-3 * perfect.std()
-
-
-def test_edges_of_objects_are_those_of_a_perfect_lens():
-    rig, scene = d3s.Rig.paper_prototype(), d3s.RandomScene(seed=1)
-    lens = LensErrors(focus_tilt_x_dpt=1e-9)
-    perfect = d3s.simulate(scene, rig, shape=(150, 220))
-    pair = d3s.simulate(scene, rig, shape=(150, 220), lenses=(lens, lens))
-    assert np.abs(pair.left - perfect.left).max() < 5e-3
-    assert np.abs(pair.right - perfect.right).max() < 5e-3
 
 
 def test_typical_lenses_are_alike_but_not_equal():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from d3s.lab.twin import patterns
 from d3s.lab.twin.patterns import PATTERNS
-from d3s.lab.twin.patterns.noise import Grid, power_law
+from d3s.lab.twin.patterns.noise import Grid
 
 NAMES = sorted(PATTERNS)
 # Footprints of a pixel of the paper's camera from 0.2 m to 3 m.
@@ -15,7 +16,7 @@ ORDERED = {"brick": 0.4, "fabric": 0.4, "calibration": 0.4}
 
 
 def render(name, grid, seed=1):
-    return PATTERNS[name].render(grid, seed)
+    return patterns.render(name, grid, seed)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,20 +81,6 @@ def test_nothing_comes_twice(name):
     assert _second_peak(values) < ORDERED.get(name, 0.2)
 
 
-@pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0])
-def test_power_falls_as_it_should(exponent):
-    spectra = [
-        _radial_power(power_law(Grid(0, 0, 512, 512, 0.165e-3), seed, exponent, rms=0.2))
-        for seed in range(3)
-    ]
-    power = np.mean(spectra, axis=0)
-    frequency = np.arange(power.size)
-    # From a few waves across the window to frequencies that the texel average does not weaken.
-    use = (frequency >= 12) & (frequency <= 110)
-    slope = np.polyfit(np.log(frequency[use]), np.log(power[use]), 1)[0]
-    assert slope == pytest.approx(-exponent, abs=0.3)
-
-
 def _detail(values):
     """Texels minus their local mean, which removes the correlation of large features."""
     values = values.astype(np.float64)
@@ -125,13 +112,3 @@ def _shift(seen, shown):
     waves = np.stack([(weight * f).ravel() for f in (fx, fy)], axis=1)
     slopes = np.linalg.lstsq(waves, (weight * np.angle(cross)).ravel(), rcond=None)[0]
     return slopes / (2.0 * np.pi)
-
-
-def _radial_power(values):
-    """Mean power of all waves with about n periods in the window, for n = 0, 1, ..."""
-    size = values.shape[0]
-    window = np.hanning(size)[:, None] * np.hanning(size)
-    power = np.abs(np.fft.fft2((values - values.mean()) * window)) ** 2
-    waves = np.fft.fftfreq(size) * size
-    distance = np.rint(np.hypot(waves[:, None], waves)).astype(int).ravel()
-    return np.bincount(distance, power.ravel())[: size // 2] / np.bincount(distance)[: size // 2]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import d3s
-from d3s.errors import InputError, SceneError
+from d3s.errors import SceneError
 from d3s.files.images import write_image
 from twin_tools import PROTOTYPE
 
@@ -26,28 +26,6 @@ def layers(seed, shape=SHAPE, rig=PROTOTYPE, **options):
     return d3s.RandomScene(seed=seed, **options).layers_for(rig.optics, shape)
 
 
-def described(scene_layers):
-    """Fields of the layers as bytes and numbers."""
-    return [
-        (
-            layer.depth_m,
-            layer.tilt_x_rad,
-            layer.tilt_y_rad,
-            repr(layer.texture),
-            None if layer.mask is None else layer.mask.tobytes(),
-        )
-        for layer in scene_layers
-    ]
-
-
-def test_one_seed_is_one_scene(photos):
-    assert described(layers(4)) == described(layers(4))
-    scene = d3s.RandomScene(seed=4, photos=(photos,))
-    first, again = (d3s.simulate(scene, PROTOTYPE, shape=SHAPE) for _ in range(2))
-    for name in ("left", "right", "depth_m", "all_in_focus", "occluded"):
-        assert getattr(first, name).tobytes() == getattr(again, name).tobytes()
-
-
 @pytest.mark.parametrize(
     "rig", [pytest.param(PROTOTYPE, id="prototype"), pytest.param(WIDE, id="wide")]
 )
@@ -59,17 +37,6 @@ def test_no_scene_is_refused(photos, rig, things):
         assert np.isfinite(pair.left).all()
         assert np.isfinite(pair.right).all()
         assert 0.3 * (1 - 1e-5) <= pair.depth_m.min() < pair.depth_m.max() <= 1.9 * (1 + 1e-5)
-
-
-@pytest.mark.parametrize("things", [0, 7])
-def test_as_many_things_as_asked(things):
-    scene = layers(5, things=things)
-    assert len(scene) == things + 1
-    assert scene[-1].mask is None
-    for one in scene[:-1]:
-        assert one.mask.shape == SHAPE
-        assert one.mask.max() == 1
-        assert one.mask.min() >= 0
 
 
 def test_patterns_are_those_asked_for():
@@ -130,12 +97,6 @@ def test_wrong_scene_says_what_is_wrong(values, words):
 def test_frame_too_small_for_a_scene_is_refused():
     with pytest.raises(SceneError, match=r"^shape=\(2, 2\) is too small for a random scene"):
         d3s.simulate(d3s.RandomScene(seed=1), PROTOTYPE, shape=(2, 2))
-
-
-def test_folder_that_is_not_there_or_empty_is_refused(tmp_path):
-    for folder, words in ((tmp_path / "none", "there is no such"), (tmp_path, "no image in it")):
-        with pytest.raises(InputError, match=words):
-            d3s.simulate(d3s.RandomScene(seed=1, photos=[str(folder)]), PROTOTYPE, shape=SHAPE)
 
 
 def test_fine_scenes_have_fine_objects_before_a_plain_wall():

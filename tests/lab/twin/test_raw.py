@@ -50,25 +50,6 @@ def test_dot_on_the_axis_is_at_the_anchors(depth_m):
     assert dot_px(frame.image, frame.anchor_right_px) == pytest.approx(expected, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    ("mount", "offset"),
-    [
-        (d3s.Mount(scale=1.02, roll_rad=0.1), (19.2798, 12.1856)),
-        (d3s.Mount(shift_x_px=3.2, shift_y_px=-7.7), (23.2, 2.3)),
-    ],
-)
-@pytest.mark.parametrize("camera", [0, 1])
-def test_dot_off_the_axis_is_turned_and_scaled(mount, offset, camera):
-    # Far enough that both lenses see the point in the same direction.
-    scene = d3s.Plane(depth_m=500.0, texture=dot_texture(RIG, 500.0, at_px=(20.0, 10.0)))
-    mounts = (mount, d3s.Mount()) if camera == 0 else (d3s.Mount(), mount)
-    frame = raw(scene, mounts=mounts)
-    axis = ((234.5, 99.5), (84.5, 99.5))
-    for number, at in enumerate(axis):
-        expected = np.add(at, offset if number == camera else (20.0, 10.0))
-        assert dot_px(frame.image, expected) == pytest.approx(tuple(expected), abs=0.02)
-
-
 def test_left_lens_is_on_the_right_half_unless_told():
     assert LAYOUT.left_lens == "right"
     scene = d3s.Plane(depth_m=0.5, texture=dot_texture(RIG, 0.5))
@@ -80,15 +61,6 @@ def test_left_lens_is_on_the_right_half_unless_told():
     assert dot_px(exchanged.image, (234.5, 99.5)) == pytest.approx((230.87, 99.5), abs=0.02)
     assert np.isfinite(exchanged.depth_m[:, :120]).any()
     assert np.isnan(exchanged.depth_m[:, 200:]).all()
-
-
-@pytest.mark.parametrize("psf", ["disk", "gaussian"])
-def test_light_within_the_field_is_that_of_the_views(psf):
-    scene = d3s.Plane(depth_m=0.5, texture="noise")
-    frame, pair = raw(scene, psf=psf), d3s.simulate(scene, RIG, shape=(80, 80), psf=psf)
-    # The right view is sampled separately in one case, shifted in the other.
-    np.testing.assert_allclose(frame.image[LIT_LEFT], pair.left, atol=1e-4)
-    np.testing.assert_allclose(frame.image[LIT_RIGHT], pair.right, atol=1e-3)
 
 
 def test_mask_of_half_the_sensor_is_about_the_axis_of_the_left_lens():
@@ -209,30 +181,3 @@ def test_rig_whose_lenses_do_not_fit_is_refused():
         "cols_px=320 is too small for the rig: its lenses are 1920 px apart. Only lenses that "
         "share a sensor have a raw frame."
     )
-
-
-def test_lens_without_any_light_is_refused():
-    with pytest.raises(SceneError, match=r"^the right half gets no light at all"):
-        raw(grey_wall(), mounts=(d3s.Mount(shift_x_px=500.0), d3s.Mount()))
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"rows_px": 8}, "rows_px=8 must be at least 16: it is in pixels."),
-        ({"field_edge_px": 0.0}, "field_edge_px=0.0 must be at least 1: it is in pixels."),
-        ({"partiton_px": 1.0}, "partiton_px is unknown. Did you mean partition_px?"),
-    ],
-)
-def test_wrong_layout_says_what_is_wrong(values, words):
-    with pytest.raises(SceneError) as caught:
-        d3s.RawLayout(**values)
-    assert str(caught.value) == words
-
-
-@pytest.mark.parametrize("value", [3.0, float("nan")])
-def test_mount_that_no_lens_has(value):
-    with pytest.raises(SceneError, match=r"^roll_rad="):
-        d3s.Mount(roll_rad=value)
-    with pytest.raises(SceneError, match=r"^scale="):
-        d3s.Mount(scale=value)

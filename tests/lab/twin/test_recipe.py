@@ -1,19 +1,22 @@
 """Recipes: files round-trip, and all errors are reported at once."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from d3s.errors import OutputError, SceneError
+from d3s.errors import SceneError
 from d3s.lab.twin.geometry import Mount
 from d3s.lab.twin.lens_errors import LensErrors
 from d3s.lab.twin.random_scene import RandomScene
 from d3s.lab.twin.raw import RawLayout
 from d3s.lab.twin.recipe import Recipe
-from d3s.lab.twin.scenes import BentPlane, DepthMapScene, Layer, Layered, Plane, TiltedPlane
+from d3s.lab.twin.scenes import (
+    BentPlane,
+    DepthMapScene,
+    Layer,
+    Layered,
+    Plane,
+    TiltedPlane,
+)
 from d3s.lab.twin.sensor import Sensor
 from d3s.lab.twin.sequence import even_distances_m, typed_distances_m
 from d3s.lab.twin.textures import Photo, Texture
@@ -29,102 +32,41 @@ def problems(**values):
     return caught.value.problems
 
 
-def reloaded(recipe, folder):
-    path = Path(folder) / "recipe.toml"
-    recipe.save(path, overwrite=True)
-    return Recipe.load(path)
+PHOTO = Photo(image='with space/ü\'s "b".tif', number=2**63 - 1, encoding="linear")
+RECIPES = {
+    "plane": {"scene": Plane(depth_m=0.1, texture=PHOTO), "distances_m": (0.29, 1e4), "seed": 7},
+    "tilted": {
+        "scene": TiltedPlane(depth_m=1.0, tilt_x_rad=-1.49, texture=Texture(seed=2**63 - 1)),
+        "kind": "raw",
+        "layout": RawLayout(rows_px=16),
+        "mount_right": Mount(scale=0.97, roll_rad=-0.05),
+        "lens_left": LensErrors(falloff=0.3),
+        "rig": PROTOTYPE.replace(name="[a] 'rig'"),
+    },
+    "bent": {"scene": BentPlane(depth_m=1.0, bend_y_per_m=-5), "psf": "diffraction"},
+    "layered": {
+        "scene": Layered(layers=[Layer(depth_m=0.5, mask="m.png"), Layer(depth_m=1 / 3)]),
+        "sensor": Sensor(full_well_e=1e4, gain=(0.1, 1.1), saturates=True, bits=10),
+        "truth": "pfm",
+        "images": "tiff",
+    },
+    "depth map": {
+        "scene": DepthMapScene(image="image.png", depth_m="C:\\depth.pfm"),
+        "input_sha256": {"a b/ü.png": "0f" * 32},
+    },
+    "random": {
+        "scene": RandomScene(seed=2**62, things=0, photos=("a", "b c"), surfaces="weak"),
+        "count": 10**6,
+        "shape": (5, 7),
+    },
+}
 
 
-depths = st.floats(0.01, 1e4)
-seeds = st.integers(0, 2**63 - 1)
-textures = st.one_of(
-    st.builds(
-        Texture,
-        pattern=st.sampled_from(["leaves", "stone", "text"]),
-        seed=seeds,
-        scale=st.floats(0.002, 900),
-        contrast=st.floats(0, 2),
-        grey=st.floats(0, 1),
-        shading=st.floats(0, 0.5),
-    ),
-    st.builds(
-        Photo,
-        image=st.sampled_from(["a.png", 'with space/ü\'s "b".tif', "C:\\photos"]),
-        number=seeds,
-        width_m=st.none() | st.floats(0.001, 100),
-        encoding=st.sampled_from(["srgb", "linear"]),
-    ),
-)
-tilts = st.floats(-1.49, 1.49)
-planes = st.builds(Plane, depth_m=depths, texture=textures)
-tilted = st.builds(
-    TiltedPlane, depth_m=depths, tilt_x_rad=tilts, tilt_y_rad=tilts, texture=textures
-)
-layers = st.builds(
-    Layer, depth_m=depths, tilt_x_rad=tilts, texture=textures, mask=st.sampled_from([None, "m.png"])
-)
-bends = st.floats(-5, 5)
-scenes = st.one_of(
-    planes,
-    tilted,
-    st.builds(BentPlane, depth_m=depths, tilt_x_rad=tilts, bend_x_per_m=bends, bend_y_per_m=bends),
-    st.builds(Layered, layers=st.lists(layers, min_size=1, max_size=3).map(tuple)),
-    st.builds(DepthMapScene, image=st.just("image.png"), depth_m=st.just("depth.pfm")),
-    st.builds(
-        RandomScene,
-        seed=st.integers(0, 2**62),
-        nearest_m=st.floats(0.1, 0.5),
-        things=st.none() | st.integers(0, 20),
-        photos=st.sampled_from([(), ("photos",), ("a", "b c")]),
-        patterns=st.sampled_from([(), ("leaves", "stone")]),
-        surfaces=st.sampled_from(["textured", "weak"]),
-    ),
-)
-sensors = st.builds(
-    Sensor,
-    noise=st.floats(0, 0.99),
-    full_well_e=st.none() | st.floats(10, 1e6),
-    gain=st.tuples(st.floats(0, 100), st.floats(0, 100)),
-    saturates=st.booleans(),
-    bits=st.sampled_from([None, 8, 10, 12]),
-)
-lenses = st.builds(LensErrors, falloff=st.floats(0, 0.5), coma_x_waves=st.floats(-1, 1))
-mounts = st.builds(Mount, scale=st.floats(0.5, 2), roll_rad=st.floats(-0.4, 0.4))
-
-
-@st.composite
-def recipes(draw):
-    scene = draw(scenes)
-    kind = "pair" if isinstance(scene, DepthMapScene) else draw(st.sampled_from(["pair", "raw"]))
-    values = {
-        "kind": kind,
-        "scene": scene,
-        "seed": draw(seeds),
-        "psf": draw(st.sampled_from(["disk", "gaussian", "diffraction"])),
-        "images": draw(st.sampled_from(["png", "tiff"])),
-        "sensor": draw(sensors),
-        "mount_right": draw(st.none() | mounts),
-        "lens_left": draw(st.none() | lenses),
-        "input_sha256": draw(st.sampled_from([None, {"a b/ü.png": "0f" * 32}])),
-        "rig": PROTOTYPE.replace(name=draw(st.sampled_from(["mine", "[a] 'rig'"]))),
-    }
-    if isinstance(scene, Plane | TiltedPlane):
-        distances = st.lists(depths, min_size=1, max_size=100).map(tuple)
-        values["distances_m"] = draw(st.none() | distances)
-    if isinstance(scene, RandomScene):
-        values["count"] = draw(st.none() | st.integers(1, 10**6))
-    if kind == "pair":
-        values["shape"] = draw(st.none() | st.tuples(st.integers(1, 5000), st.integers(1, 5000)))
-        values["truth"] = draw(st.sampled_from(["npz", "pfm"]))
-    else:
-        values["layout"] = draw(st.none() | st.builds(RawLayout, rows_px=st.integers(16, 16384)))
-    return Recipe(**values)
-
-
-@settings(max_examples=40)
-@given(recipe=recipes())
-def test_a_recipe_comes_back_from_its_file(recipe, tmp_path_factory):
-    assert reloaded(recipe, tmp_path_factory.getbasetemp()) == recipe
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_comes_back_from_its_file(name, tmp_path):
+    recipe = Recipe(**{"rig": PROTOTYPE, **RECIPES[name]})
+    recipe.save(tmp_path / "recipe.toml")
+    assert Recipe.load(tmp_path / "recipe.toml") == recipe
 
 
 def test_a_file_with_wrong_fields_is_named_with_them(tmp_path):
@@ -135,14 +77,6 @@ def test_a_file_with_wrong_fields_is_named_with_them(tmp_path):
         Recipe.load(path)
     assert "scene.depth_m=0.0 must be above 0" in str(caught.value)
     assert "psf='round'" in str(caught.value)
-
-
-def test_a_file_that_is_no_recipe(tmp_path):
-    with pytest.raises(SceneError, match="no such file"):
-        Recipe.load(tmp_path / "none.toml")
-    PROTOTYPE.save(tmp_path / "rig.toml")
-    with pytest.raises(SceneError, match="scene is missing: what is in front of the camera"):
-        Recipe.load(tmp_path / "rig.toml")
 
 
 @pytest.mark.parametrize(
@@ -208,13 +142,6 @@ def test_a_recipe_that_could_not_be_read_again_is_not_written(tmp_path):
 def test_fields_that_do_not_go_together(values, said):
     (line,) = problems(**{"scene": WALL, "rig": PROTOTYPE, **values})
     assert said in line
-
-
-def test_another_recipe_is_not_replaced(tmp_path):
-    path = tmp_path / "recipe.toml"
-    Recipe(scene=WALL, rig=PROTOTYPE).save(path)
-    with pytest.raises(OutputError, match="exists and holds something else"):
-        Recipe(scene=WALL, rig=PROTOTYPE, seed=1).save(path)
 
 
 def test_even_distances():

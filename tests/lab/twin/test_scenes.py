@@ -124,11 +124,6 @@ def test_argument_that_is_none(options, words, nothing_is_rendered):
     assert words_of(lambda: simulate(**options)).startswith(words)
 
 
-def test_seed_is_checked_before_anything_is_rendered(nothing_is_rendered):
-    with pytest.raises(D3SError, match=r"^seed=-1 must be"):
-        simulate(seed=-1)
-
-
 @pytest.mark.parametrize(
     ("mask", "words"),
     [
@@ -144,20 +139,6 @@ def test_mask_that_is_none(mask, words):
     assert words in said
 
 
-@pytest.mark.parametrize(
-    ("tilts", "words"),
-    [
-        (
-            {"tilt_x_rad": 45.0},
-            "tilt_x_rad=45.0 must be below 1.5: it is in radians. Did you pass degrees?",
-        ),
-        ({"tilt_y_rad": float("nan")}, "tilt_y_rad=nan must be a finite number."),
-    ],
-)
-def test_tilt_that_is_none(tilts, words):
-    assert words_of(lambda: d3s.TiltedPlane(depth_m=1.0, **tilts)).startswith(words)
-
-
 @pytest.mark.parametrize("offset_px", [0.0, -31.0])
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("slope", [2.0, 6.0])
@@ -169,14 +150,6 @@ def test_plane_that_reaches_the_horizon(slope, sign, offset_px, nothing_is_rende
     said = words_of(lambda: simulate(scene, rig=rig, shape=(40, 40)))
     assert said.startswith("the plane reaches the horizon in or beside the view: depth_m=1, tilt_x")
     assert said.endswith("Tilt it less.")
-
-
-def test_all_that_is_wrong_is_named_at_once():
-    with pytest.raises(SceneError) as caught:
-        d3s.TiltedPlane(depth_m=-1.0, tilt_x_rad=9.0, texture="leavs", size=3)
-    names = [problem.partition("=")[0].partition(" ")[0] for problem in caught.value.problems]
-    assert names == ["depth_m", "tilt_x_rad", "texture", "size"]
-    assert str(caught.value).splitlines() == list(caught.value.problems)
 
 
 def test_wrong_layer_is_named_by_its_number():

@@ -41,7 +41,7 @@ WARMTH_K = 10.0
 ACHROMAT_CURVATURE = 1.18
 """Shift of the image at the squared tangent of a field angle, over the focal length.
 
-It is that of the traced achromat of `d3s.lab.twin.typical_lenses`, the mean of sagittal and
+It is that of the traced achromat of `d3s.lab.twin.lens_errors`, the mean of sagittal and
 tangential (0.76 and 1.60). Thin lenses with a stop at the lens have about the same, whatever their
 glass.
 """

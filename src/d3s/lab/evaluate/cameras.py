@@ -19,15 +19,15 @@ from d3s.calibrate.baselines import ChosenBaselines, choose_baselines
 from d3s.calibrate.tuning import CONSENSUS, Tuning, find_tuning
 from d3s.errors import InputError, SceneError
 from d3s.estimate import ConsensusOptions
-from d3s.lab.twin.blur import Psf
 from d3s.lab.twin.geometry import Mount
+from d3s.lab.twin.lens_errors import typical_lenses
 from d3s.lab.twin.pair import simulate
+from d3s.lab.twin.point_spread import PsfName
 from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawFrame, RawLayout, simulate_raw
 from d3s.lab.twin.scenes import DepthMapScene, Layer, Layered, LayeredScene, Plane, Scene
 from d3s.lab.twin.sensor import Sensor, as_sensor, generator, seed_sequence
 from d3s.lab.twin.sequence import CALIBRATION_DISTANCES_M, EVALUATION_DISTANCES_M, even_distances_m
 from d3s.lab.twin.textures import Texture
-from d3s.lab.twin.typical_lenses import typical_lenses
 from d3s.rig import Calibration, Provenance, Rig
 from d3s.rig.calibration import view_to_raw_places
 from d3s.types import FloatArray, Image, Mask
@@ -174,7 +174,7 @@ def raw_frame(
     layout: RawLayout = SENSOR_LAYOUT,
     noise: float | Sensor = 0.0,
     seed: tuple[int, ...] = (0,),
-    psf: Psf = "disk",
+    psf: PsfName = "disk",
 ) -> RawFrame:
     """Render a raw frame of the typical camera."""
     return simulate_raw(
@@ -255,7 +255,7 @@ def typical_pair(
     *,
     noise: float,
     seed: tuple[int, ...],
-    psf: Psf = "disk",
+    psf: PsfName = "disk",
 ) -> TypicalPair:
     """Render a scene by the typical camera, and split the frame by its calibrated rig.
 
@@ -279,12 +279,14 @@ def typical_pair(
     )
 
 
-def _widened(scene: Scene, shape: tuple[int, int], wide: tuple[int, int]) -> Layered:
+def _widened(scene: Scene, shape: tuple[int, int], wide: tuple[int, int]) -> LayeredScene:
     """Scene for a perfect view of `shape`, with masks that reach over a larger view."""
     if isinstance(scene, DepthMapScene):
         raise SceneError(
             "scene must have layers: the camera with typical lenses sees beyond a map."
         )
+    if hasattr(scene, "plane"):  # without a mask
+        return scene
     before = [(size - own) // 2 for size, own in zip(wide, shape, strict=True)]
     after = [size - own - one for size, own, one in zip(wide, shape, before, strict=True)]
     pad = list(zip(before, after, strict=True))

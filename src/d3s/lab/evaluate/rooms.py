@@ -26,7 +26,7 @@ from d3s.lab.evaluate.evaluation import (
 from d3s.lab.evaluate.scenes import measure_scene, summarise_regions, summarise_scenes
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS, Shape, Sweep, Trial
 from d3s.lab.evaluate.truth import truth_of
-from d3s.lab.rooms.pair import STEPS, render_room
+from d3s.lab.rooms.mitsuba import STEPS, render_room
 from d3s.lab.rooms.room import Room, Walls
 from d3s.lab.rooms.store import load_or_render
 from d3s.lab.twin.pair import Pair

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
@@ -19,6 +19,7 @@ from d3s.lab.evaluate.contender import Contender
 from d3s.lab.evaluate.metrics import duel
 from d3s.lab.evaluate.truth import WINDOW_PX, Truth, truth_of
 from d3s.lab.twin.pair import Pair, simulate
+from d3s.lab.twin.point_spread import PsfName
 from d3s.lab.twin.random_scene import RandomScene, Surfaces
 from d3s.lab.twin.scenes import Plane, Scene
 from d3s.lab.twin.sensor import expose_pair
@@ -101,9 +102,7 @@ class Sweep(Record):
 class TwinSweep(Sweep):
     """Fields of the sweeps over scenes of the twin."""
 
-    psf: Literal["disk", "gaussian", "diffraction"] = Field(
-        default="disk", description="the shape of a blurred point"
-    )
+    psf: PsfName = Field(default="disk", description="the shape of a blurred point")
     lens: Lens = Field(
         default="perfect",
         description="the lenses; with typical ones, raw frames are split by the calibrated rig",

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from d3s.lab.evaluate.metrics import mean_or_nan
-from d3s.lab.rooms.pair import render_layout
-from d3s.lab.rooms.room import Layout
-from d3s.lab.rooms.solids import Paint, Quad
+from d3s.lab.rooms.mitsuba import render_layout
+from d3s.lab.rooms.room import Layout, Paint, Quad
 from d3s.lab.twin.pair import Pair, simulate
 from d3s.lab.twin.scenes import Layer, Layered, Plane, Scene
 from d3s.lab.twin.textures import Texture

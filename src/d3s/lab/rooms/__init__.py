@@ -5,9 +5,7 @@ and things through two thin lenses. A pair of views without noise comes out, wit
 
 Modules::
 
-    room           `Room`, the record of a random room, and its layout from its seed
-    solids         rectangles, cylinders, balls, stones and lamps, and their paint
-    mitsuba        light and depth of a view, by Mitsuba, with or without LLVM
-    pair           `render_room`: both views of a room, with their truth
+    room           `Room`, the record of a random room, and its layout of solids from its seed
+    mitsuba        `render_room`: both views of a room by Mitsuba, with their truth
     store          rendered pairs as files, found again by a digest
 """

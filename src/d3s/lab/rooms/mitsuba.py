@@ -14,18 +14,33 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from d3s.errors import MissingPackageError, SceneError
-from d3s.lab.rooms.room import Layout
-from d3s.lab.rooms.solids import Cylinder, Lamp, Paint, Quad, Solid, Sphere, Stone, stone_mesh
-from d3s.lab.twin.geometry import View, Window
+from d3s.lab.rooms.room import (
+    Cylinder,
+    Lamp,
+    Layout,
+    Paint,
+    Quad,
+    Room,
+    Solid,
+    Stone,
+    layout_of,
+    stone_mesh,
+)
+from d3s.lab.twin.geometry import View, Window, perfect_views
+from d3s.lab.twin.pair import Pair
+from d3s.lab.twin.render import find_occluded
+from d3s.lab.twin.sampling import DECIMATION_MARGIN_PX, decimate
+from d3s.record import short_repr
+from d3s.rig import Rig
 from d3s.types import FloatArray, Image, Progress
 
 
@@ -72,13 +87,6 @@ def thin_lens_camera(view: View, shape: tuple[int, int], margin_px: int) -> Thin
         part=part,
         shift_px=offset_px - whole_px,
     )
-
-
-def pinhole_rays(view: View, shape: tuple[int, int]) -> FloatArray:
-    """Slopes (X/Z, Y/Z, 1) of the rays through the pixel centres, (rows, cols, 3)."""
-    frame = Window.frame(shape)
-    x, y = np.meshgrid(frame.col_numbers, frame.row_numbers)
-    return np.asarray(np.stack((x, y, np.ones_like(x)), axis=-1) @ view.ray_matrix.T)
 
 
 LLVM_PATH = "DRJIT_LIBLLVM_PATH"
@@ -142,38 +150,34 @@ class ShapeMaker:
         self._mi = load_mitsuba()
         self._bitmaps: dict[Paint, Any] = {}
 
-    def lamp(self, lamp: Lamp) -> Shape:
-        """Return the shape of a lamp."""
-        return {
-            "type": "rectangle",
-            "to_world": self._transform(_placed(lamp.half_a, lamp.half_b, lamp.centre)),
-            "emitter": {"type": "area", "radiance": _grey(lamp.radiance)},
-        }
-
-    def shapes(self, solid: Solid) -> Iterator[Shape]:
-        """Yield the shapes of a solid."""
-        if isinstance(solid, Quad):
-            yield self._quad(solid)
+    def shapes(self, solid: Solid | Lamp) -> Iterator[Shape]:
+        """Yield the shapes of a solid or a lamp."""
+        if isinstance(solid, Lamp):
+            yield {
+                "type": "rectangle",
+                "to_world": self._placed(solid.half_a, solid.half_b, solid.centre),
+                "emitter": {"type": "area", "radiance": _grey(1.0)},
+            }
+        elif isinstance(solid, Quad):
+            halves = (solid.half_b, solid.half_a)
+            height_m, width_m = (2 * float(np.linalg.norm(half)) for half in halves)
+            yield {
+                "type": "rectangle",
+                "to_world": self._placed(solid.half_a, solid.half_b, solid.centre),
+                "flip_normals": solid.paint.finish == "glowing",
+                **self._surface(solid.paint, (height_m, width_m)),
+            }
         elif isinstance(solid, Cylinder):
             yield from self._cylinder(solid)
-        elif isinstance(solid, Sphere):
-            yield {
-                "type": "sphere",
-                "center": solid.centre.tolist(),
-                "radius": solid.radius_m,
-                **self._surface(solid.paint, _round_size(solid)),
-            }
         else:
-            yield self._mesh(solid)
-
-    def _quad(self, quad: Quad) -> Shape:
-        height_m, width_m = (2 * float(np.linalg.norm(half)) for half in (quad.half_b, quad.half_a))
-        return {
-            "type": "rectangle",
-            "to_world": self._transform(_placed(quad.half_a, quad.half_b, quad.centre)),
-            "flip_normals": quad.paint.finish == "glowing",
-            **self._surface(quad.paint, (height_m, width_m)),
-        }
+            # The texture of a ball goes from pole to pole and around.
+            size_m = np.pi * solid.radius_m, 2 * np.pi * solid.radius_m
+            surface = self._surface(solid.paint, size_m)
+            if isinstance(solid, Stone):
+                yield self._mesh(solid, surface["bsdf"])
+            else:
+                centre, radius_m = solid.centre.tolist(), solid.radius_m
+                yield {"type": "sphere", "center": centre, "radius": radius_m, **surface}
 
     def _cylinder(self, solid: Cylinder) -> Iterator[Shape]:
         axis = solid.top - solid.base
@@ -190,28 +194,27 @@ class ShapeMaker:
         second = np.cross(axis, first) / length_m
         yield {
             "type": "disk",
-            "to_world": self._transform(_placed(first, second, solid.top)),
+            "to_world": self._placed(first, second, solid.top),
             **self._surface(solid.paint, (2 * radius_m, 2 * radius_m)),
         }
 
-    def _mesh(self, stone: Stone) -> Shape:
+    def _mesh(self, stone: Stone, bsdf: dict[str, Any]) -> Shape:
         mi = self._mi
-        mesh_of = stone_mesh(stone)
+        vertices, places, triangles = stone_mesh(stone)
         properties = mi.Properties()
-        bsdf = self._surface(stone.paint, _round_size(stone))["bsdf"]
         properties["mesh_bsdf"] = mi.load_dict(bsdf)
         mesh = mi.Mesh(
             "stone",
-            vertex_count=len(mesh_of.vertices),
-            face_count=len(mesh_of.triangles),
+            vertex_count=len(vertices),
+            face_count=len(triangles),
             has_vertex_normals=True,
             has_vertex_texcoords=True,
             props=properties,
         )
         arrays = mi.traverse(mesh)
-        arrays["vertex_positions"] = mesh_of.vertices.astype(np.float32).ravel()
-        arrays["vertex_texcoords"] = mesh_of.places.astype(np.float32).ravel()
-        arrays["faces"] = mesh_of.triangles.astype(np.uint32).ravel()
+        arrays["vertex_positions"] = vertices.astype(np.float32).ravel()
+        arrays["vertex_texcoords"] = places.astype(np.float32).ravel()
+        arrays["faces"] = triangles.astype(np.uint32).ravel()
         arrays.update()
         return mesh
 
@@ -241,29 +244,20 @@ class ShapeMaker:
             "raw": True,
             "filter_type": "bilinear",
             "wrap_mode": "mirror",
-            "to_uv": self._transform(matrix),
+            "to_uv": self._mi.ScalarTransform4f(matrix.tolist()),
         }
 
-    def _transform(self, matrix: FloatArray) -> Any:
+    def _placed(self, half_a: FloatArray, half_b: FloatArray, centre: FloatArray) -> Any:
+        """Transform from the square of [-1, 1] to a rectangle in space."""
+        normal = np.cross(half_a, half_b)
+        matrix = np.eye(4)
+        matrix[:3, 0], matrix[:3, 1] = half_a, half_b
+        matrix[:3, 2], matrix[:3, 3] = normal / np.linalg.norm(normal), centre
         return self._mi.ScalarTransform4f(matrix.tolist())
 
 
 def _grey(value: float) -> dict[str, Any]:
     return {"type": "uniform", "value": value}
-
-
-def _round_size(ball: Sphere | Stone) -> tuple[float, float]:
-    """Height and width of the texture of a ball, from pole to pole and around."""
-    return np.pi * ball.radius_m, 2 * np.pi * ball.radius_m
-
-
-def _placed(half_a: FloatArray, half_b: FloatArray, centre: FloatArray) -> FloatArray:
-    """4x4 matrix from the square of [-1, 1] to a rectangle in space."""
-    normal = np.cross(half_a, half_b)
-    matrix = np.eye(4)
-    matrix[:3, 0], matrix[:3, 1] = half_a, half_b
-    matrix[:3, 2], matrix[:3, 3] = normal / np.linalg.norm(normal), centre
-    return matrix
 
 
 # Places per pixel along each axis. Light falls on a film of so many times the pixels, which is then
@@ -274,20 +268,15 @@ _LONGEST_PATH = 4  # of light that two more surfaces reflect before the one that
 _NEAR_M, _FAR_M = 1e-3, 100.0
 
 
-def paths_per_place(samples: int) -> int:
-    """Light paths for each place of the film: a square, since the sampler is stratified."""
-    return int(np.ceil(np.sqrt(samples) / PER_PIXEL)) ** 2
-
-
 class RenderScene:
     """Layout, loaded into Mitsuba."""
 
     def __init__(self, layout: Layout) -> None:
         self._mi = load_mitsuba()
-        maker, number = ShapeMaker(), count()
-        shapes = [shape for solid in layout.solids for shape in maker.shapes(solid)]
-        shapes += [maker.lamp(lamp) for lamp in layout.lamps]
-        named = {f"shape_{next(number)}": shape for shape in shapes}
+        maker = ShapeMaker()
+        every = (*layout.solids, *layout.lamps)
+        shapes = [shape for solid in every for shape in maker.shapes(solid)]
+        named = {f"shape_{number}": shape for number, shape in enumerate(shapes)}
         self._scene = self._mi.load_dict({"type": "scene", **named})
 
     def light(
@@ -298,7 +287,8 @@ class RenderScene:
         `samples` are light paths per pixel, rounded up to 16 times a square. `progress` is called
         with the number of rows of the film that are done, and of all.
         """
-        each = paths_per_place(samples)
+        # A square of light paths for each place: the sampler is stratified.
+        each = int(np.ceil(np.sqrt(samples) / PER_PIXEL)) ** 2
         rows, cols = PER_PIXEL * camera.part.rows, PER_PIXEL * camera.part.cols
         step = max(1, _PATHS_AT_ONCE // (cols * each))
         light = np.empty((rows, cols), dtype=np.float32)
@@ -319,7 +309,9 @@ class RenderScene:
     def depth_m(self, view: View, shape: tuple[int, int]) -> FloatArray:
         """Depth along the rays through the pixel centres and the centre of the lens."""
         mi = self._mi
-        rays = pinhole_rays(view, shape).reshape(-1, 3)
+        x, y = np.meshgrid(Window.frame(shape).col_numbers, Window.frame(shape).row_numbers)
+        rays = np.asarray(np.stack((x, y, np.ones_like(x)), axis=-1) @ view.ray_matrix.T)
+        rays = rays.reshape(-1, 3)
         lengths = np.linalg.norm(rays, axis=1)
         origin, unit = (view.camera_x_m, 0.0, 0.0), rays / lengths[:, np.newaxis]
         if mi.variant().startswith("scalar"):  # one ray after the other
@@ -365,3 +357,69 @@ class RenderScene:
                 "sampler": {"type": "multijitter", "sample_count": each},
             }
         )
+
+
+STEPS = 100
+"""Steps of the progress of one pair."""
+
+# Exposure: so much of full scale at this percentile of the left view.
+_BRIGHT, _BRIGHT_PERCENTILE = 0.9, 99.0
+_FEWER = 8  # the view without blur is for looking at: a part of the samples will do
+_SEEDS_APART = 10_000  # more than the bands of a view, each with a seed of its own
+
+
+def render_room(room: Room, rig: Rig, progress: Progress | None = None) -> Pair:
+    """Render both views of a room through the lenses of a rig, with the truth.
+
+    Depth is that of the point that the ray through the centre of the pixel and of the lens meets.
+    The views have no sensor noise. That of the path tracer falls with the square root of the
+    samples. `progress` is called with the number of steps that are done, and `STEPS`. An InputError
+    if Mitsuba is not installed, a SceneError if a lens is focused at infinity or beyond.
+    """
+    if not isinstance(rig, Rig):
+        raise SceneError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
+    pair = render_layout(layout_of(room, rig.optics), rig, room.shape, room.samples, progress)
+    scale = np.float32(_BRIGHT / np.percentile(pair.left, _BRIGHT_PERCENTILE))
+    images = {name: getattr(pair, name) * scale for name in ("left", "right", "all_in_focus")}
+    return replace(pair, **images)
+
+
+def render_layout(
+    layout: Layout,
+    rig: Rig,
+    shape: tuple[int, int],
+    samples: int,
+    progress: Progress | None = None,
+    seed: int = 0,
+) -> Pair:
+    """Render both views of any layout, in units of its lamps.
+
+    `samples` are light paths per pixel; another `seed` of the paths gives other noise. `progress`
+    is called as for `render_room`.
+    """
+    views = perfect_views(rig.optics, shape)
+    cameras = [thin_lens_camera(view, shape, DECIMATION_MARGIN_PX) for view in views]
+    few = max(1, samples // _FEWER)
+    plan = [(camera, samples) for camera in cameras]
+    plan.append((cameras[0]._replace(aperture_radius_m=0.0), few))
+    scene = RenderScene(layout)
+    total, done = 2 * samples + few, 0
+    images = []
+    for number, (camera, many) in enumerate(plan):
+
+        def say(row: int, rows: int, done: int = done, many: int = many) -> None:
+            if progress is not None:
+                progress(round(STEPS * (done / total + many / total * row / rows)), STEPS)
+
+        light = scene.light(camera, many, (seed * 3 + number) * _SEEDS_APART, say)
+        images.append(decimate(light, PER_PIXEL, camera.shift_px))
+        done += many
+    inverse: list[Image] = [(1 / scene.depth_m(view, shape)).astype(np.float32) for view in views]
+    return Pair(
+        left=images[0],
+        right=images[1],
+        depth_m=np.float32(1.0) / inverse[0],
+        all_in_focus=images[2],
+        occluded=find_occluded(inverse[0], inverse[1], views),
+        rig=rig,
+    )

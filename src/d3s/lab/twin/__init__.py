@@ -11,24 +11,21 @@ Entry points::
 Scenes, as data::
 
     scenes         planes, layers, images with depth maps
-    random_scene   random layered scenes from a seed
-    masks          outlines of random objects
+    random_scene   random layered scenes from a seed, and masks of random objects
     textures       patterns and photos with a physical size
     patterns       procedural patterns
-    lens_errors    errors of one lens, and of both as a TOML file
-    typical_lenses a stock lens as traced, and the differences between two of a kind
+    lens_errors    errors of one lens, of both as a TOML file, and of typical lenses as traced
     sensor         noise, mismatch, fixed patterns, saturation, quantisation
 
 Rendering, in the order of the light::
 
     geometry       views, mounting errors, planes and bent planes, and the maps between them
-    surface        rasters of a texture that a view needs, and slow shading
-    sampling       texels to pixels, through a perfect lens
+    sampling       rasters of a texture that a view needs, to pixels, through a perfect lens
     layers         sharp images of layers in each view, from front to back
-    depth_map      slices of a depth-map scene, filled behind edges (warp: to each view)
+    depth_map      slices of a depth-map scene, filled behind edges
+    warp           slices moved to each view, and images as a lens with distortion draws them
+    point_spread   point-spread functions, also of a lens with aberrations
     blur           defocus blur in the frequency domain
-    distortion     images as a lens with distortion draws them
-    spots          transfer functions of a lens with aberrations
     lens_view      a view, its light and its depth through a lens with errors
     render         blend of blurred layers, with the light at edges; true depth and occlusion
 """

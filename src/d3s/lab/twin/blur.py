@@ -2,25 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from d3s.errors import SceneError
-from d3s.lab.twin.geometry import Affine, ScenePart, Window
-from d3s.lab.twin.masks import Coverage
+from d3s.lab.twin.geometry import Affine, Window
+from d3s.lab.twin.point_spread import Psf
 from d3s.optics.lens import Lens
-from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows, thread_count
 from d3s.types import FloatArray, Image
 
 _Complex = NDArray[np.complex64]
-
-Psf = Literal["disk", "gaussian", "diffraction"]
-"""Shape of a blurred point."""
 
 # The FFT is periodic: a window fades into grey at its ends over this many pixels, so that no jump
 # causes ringing.
@@ -35,15 +30,6 @@ _RADIUS_STEP_SHARE = 0.1
 _SAME_RADIUS_PX = 0.01
 
 _HIGHEST_FREQUENCY = np.sqrt(0.5)  # cycles/px, in the corner of the spectrum
-
-
-class BlurModel(ScenePart):
-    """Point-spread function of a point out of focus."""
-
-    psf: Psf = Field(default="disk", description="the shape of a blurred point")
-    wavelength_m: float = Field(
-        default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
-    )
 
 
 def margin_px(radius_px: float) -> int:
@@ -64,7 +50,7 @@ def check_room(radius_px: float, frame: Window) -> None:
 
 
 @lru_cache(maxsize=256)
-def _otf_table(radius_px: float, lens: Lens, blur_model: BlurModel) -> Image:
+def _otf_table(radius_px: float, lens: Lens, psf: Psf) -> Image:
     """Transfer function of a blur, evenly sampled from 0 to the corner of the spectrum.
 
     Linear interpolation between the samples has an error below 1e-4. A pinhole is sharp, without
@@ -72,14 +58,7 @@ def _otf_table(radius_px: float, lens: Lens, blur_model: BlurModel) -> Image:
     """
     steps = int(256 * (8 + abs(radius_px)))
     frequency = np.linspace(0.0, _HIGHEST_FREQUENCY, steps + 1)
-    if lens.aperture_radius_m == 0:  # pinhole
-        table = np.ones_like(frequency)
-    elif blur_model.psf == "gaussian":
-        table = gaussian_otf(frequency, lens.aperture_gaussian_width * radius_px)
-    elif blur_model.psf == "disk":
-        table = disk_otf(frequency, radius_px)
-    else:
-        table = diffraction_otf(frequency, radius_px, lens, blur_model.wavelength_m)
+    table = psf(frequency, radius_px, lens) if lens.aperture_radius_m else np.ones_like(frequency)
     # Repeat the last sample: interpolation at the corner reads one beyond it.
     rounded = np.append(table, table[-1]).astype(np.float32)
     rounded.flags.writeable = False
@@ -92,7 +71,7 @@ class Canvas:
 
     window: Window
     colour: Image
-    alpha: Coverage | None = None
+    alpha: Image | None = None
 
     @cached_property
     def spectrum(self) -> _Complex:
@@ -100,7 +79,7 @@ class Canvas:
         return _transform(*_faded_layer(self.colour, self.alpha))
 
 
-def _faded_layer(colour: Image, alpha: Coverage | None) -> tuple[Image, Coverage | None]:
+def _faded_layer(colour: Image, alpha: Image | None) -> tuple[Image, Image | None]:
     # A masked layer fades to 0, since grey would extend the layer. An opaque layer fades to about
     # its mean, which keeps rounding errors small.
     if alpha is None:
@@ -108,7 +87,7 @@ def _faded_layer(colour: Image, alpha: Coverage | None) -> tuple[Image, Coverage
     return _faded(colour, 0.0), _faded(alpha, 0.0)
 
 
-def _transform(colour: Image, alpha: Coverage | None) -> _Complex:
+def _transform(colour: Image, alpha: Image | None) -> _Complex:
     from scipy import fft
 
     if alpha is None:
@@ -133,19 +112,19 @@ class BlurredLayer(NamedTuple):
 
     window: Window
     colour: Image
-    alpha: Coverage | None
+    alpha: Image | None
 
 
-def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, blur_model: BlurModel) -> BlurredLayer:
+def blur_sheet(sheet: Sheet, frame: Window, lens: Lens, psf: Psf) -> BlurredLayer:
     """Blur and shift a sheet, on the pixels of `frame`."""
     canvas = sheet.canvas
     whole = (int(np.floor(sheet.shift_px[0])), int(np.floor(sheet.shift_px[1])))
     part = (sheet.shift_px[0] - whole[0], sheet.shift_px[1] - whole[1])
     if sheet.radius_px.is_constant:
-        table = _otf_table(sheet.radius_px.constant, lens, blur_model)
+        table = _otf_table(sheet.radius_px.constant, lens, psf)
         filtered = _filtered(canvas.spectrum, canvas.window.shape, table, part)
     else:
-        filtered = _filtered_by_slices(sheet, lens, blur_model)
+        filtered = _filtered_by_slices(sheet, lens, psf)
     window = Window(
         canvas.window.row - whole[1], canvas.window.col - whole[0], *canvas.window.shape
     )
@@ -196,7 +175,7 @@ def _phase(frequency: NDArray[np.floating[Any]], shift_px: float) -> _Complex:
     return np.asarray(phase, dtype=np.complex64)
 
 
-def _filtered_by_slices(sheet: Sheet, lens: Lens, blur_model: BlurModel) -> _Complex:
+def _filtered_by_slices(sheet: Sheet, lens: Lens, psf: Psf) -> _Complex:
     """Spectrum of a sheet with varying blur: each point spreads with the blur of its own depth.
 
     The light is divided among slices of constant blur, linearly in the squared radius.
@@ -213,7 +192,7 @@ def _filtered_by_slices(sheet: Sheet, lens: Lens, blur_model: BlurModel) -> _Com
     for i, node in enumerate(nodes):
         share = _hat(square, nodes[i - 1 : i] ** 2, node**2, nodes[i + 1 : i + 2] ** 2)
         part = _transform(share * colour, None if mask is None else share * mask)
-        part = _filtered(part, window.shape, _otf_table(float(node), lens, blur_model), (0.0, 0.0))
+        part = _filtered(part, window.shape, _otf_table(float(node), lens, psf), (0.0, 0.0))
         total = part if total is None else np.add(total, part, out=total)
     if total is None:
         raise RuntimeError("a sheet has at least one slice")
@@ -244,8 +223,9 @@ def _hat(values: Image, below: FloatArray, here: float, above: FloatArray) -> Im
 def _faded(image: Image, ground: float) -> Image:
     """Image whose outermost pixels fade to `ground`, so that its ends match."""
     rows, cols = image.shape
-    faded = np.empty_like(image)
-    run_over_rows(_fade_rows, rows, image, _ramp(rows), _ramp(cols), np.float32(ground), faded)
+    faded = image - np.float32(ground)
+    faded *= _ramp(rows)[:, np.newaxis] * _ramp(cols)
+    faded += np.float32(ground)
     return faded
 
 
@@ -257,21 +237,6 @@ def _ramp(size: int) -> Image:
     ramp[:width] = rise
     ramp[size - width :] = rise[::-1]
     return ramp
-
-
-@compiled
-def _fade_rows(
-    start: int,
-    stop: int,
-    image: Image,
-    ramp_y: Image,
-    ramp_x: Image,
-    ground: np.float32,
-    out: Image,
-) -> None:
-    for i in range(start, stop):
-        for j in range(image.shape[1]):
-            out[i, j] = ground + (image[i, j] - ground) * (ramp_y[i] * ramp_x[j])
 
 
 @compiled

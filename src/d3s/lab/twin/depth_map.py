@@ -21,16 +21,16 @@ from d3s.runtime.parallel import run_over_rows
 from d3s.types import FloatArray, Image, Mask
 
 # State of a pixel of a layer.
-HIDDEN = 0  # a nearer surface is in front: the layer may continue beneath it
-SOURCE = 1  # the layer is visible, and may be copied from
-KNOWN = 2  # the layer is visible, and is not copied from
-ABSENT = 3  # a farther surface is visible: the layer ends here
+_HIDDEN = 0  # a nearer surface is in front: the layer may continue beneath it
+_SOURCE = 1  # the layer is visible, and may be copied from
+_KNOWN = 2  # the layer is visible, and is not copied from
+_ABSENT = 3  # a farther surface is visible: the layer ends here
 _FILLED = 4
 
-EVERYWHERE = 2**31 - 1
+_EVERYWHERE = 2**31 - 1
 
 
-def fill_hidden(
+def _fill_hidden(
     colour: Image, depth: Image, state: NDArray[np.uint8], reach_px: tuple[int, int]
 ) -> Mask:
     """Continue a layer beneath nearer surfaces, in place.
@@ -40,13 +40,16 @@ def fill_hidden(
     source, depth is constant. Depth is also continued where the layer is absent, so that an edge
     has a depth on both sides.
 
-    Nothing is farther from its source than `reach_px` (rows, cols). `state` has HIDDEN, SOURCE,
-    KNOWN or ABSENT for each pixel, and is changed too. Returns the pixels that were filled.
+    Nothing is farther from its source than `reach_px` (rows, cols). `state` has _HIDDEN, _SOURCE,
+    _KNOWN or _ABSENT for each pixel. Returns the pixels that were filled.
     """
     reach_y, reach_x = reach_px
-    run_over_rows(_fill_rows, colour.shape[0], colour, depth, state, reach_x)
-    _fill_cols(colour, depth, state, reach_y)
-    return np.asarray(state == _FILLED)
+    run_over_rows(_fill_lines, colour.shape[0], colour, depth, state, reach_x, True)
+    turned = [np.ascontiguousarray(values.T) for values in (colour, depth, state)]
+    turned[2][turned[2] == _FILLED] = _SOURCE
+    run_over_rows(_fill_lines, colour.shape[1], *turned, reach_y, False)
+    colour[:], depth[:] = turned[0].T, turned[1].T
+    return np.asarray((state == _FILLED) | (turned[2].T == _FILLED))
 
 
 @compiled
@@ -59,80 +62,49 @@ def _nearer_source(before: int, after: int, place: int, reach: int) -> int:
 
 
 @compiled
-def _fill_rows(
-    start: int, stop: int, colour: Image, depth: Image, state: NDArray[np.uint8], reach: int
+def _fill_lines(
+    start: int,
+    stop: int,
+    colour: Image,
+    depth: Image,
+    state: NDArray[np.uint8],
+    reach: int,
+    has_absent: bool,
 ) -> None:
+    """Fill the hidden pixels of each line; with `has_absent` also the depth of absent ones."""
     cols = colour.shape[1]
-    # Last source so far: any, and without an ABSENT pixel in between.
+    # Last source so far: any, and without an _ABSENT pixel in between.
     before = np.empty(cols, dtype=np.int64)
     open_before = np.empty(cols, dtype=np.int64)
     for i in range(start, stop):
         last = open_last = -1
         for j in range(cols):
-            if state[i, j] == SOURCE:
+            if state[i, j] == _SOURCE:
                 last = open_last = j
-            elif state[i, j] == ABSENT:
+            elif state[i, j] == _ABSENT:
                 open_last = -1
             before[j], open_before[j] = last, open_last
         after = open_after = -1
         for j in range(cols - 1, -1, -1):
-            if state[i, j] == SOURCE:
+            if state[i, j] == _SOURCE:
                 after = open_after = j
-            elif state[i, j] == ABSENT:
+            elif state[i, j] == _ABSENT:
                 open_after = -1
                 source = _nearer_source(before[j], after, j, reach)
-                if source >= 0:
+                if source >= 0 and has_absent:
                     depth[i, j] = depth[i, source]
-            if state[i, j] != HIDDEN:
+            if state[i, j] != _HIDDEN:
                 continue
             source = _nearer_source(open_before[j], open_after, j, reach)
             if source < 0:
                 continue
             mirror = 2 * source - j
-            if mirror < 0 or mirror >= cols or state[i, mirror] != SOURCE:
+            if mirror < 0 or mirror >= cols or state[i, mirror] != _SOURCE:
                 mirror = source
             colour[i, j] = colour[i, mirror]
             depth[i, j] = depth[i, source]
             state[i, j] = _FILLED
 
-
-@compiled
-def _fill_cols(colour: Image, depth: Image, state: NDArray[np.uint8], reach: int) -> None:
-    rows, cols = colour.shape
-    above = np.full((rows, cols), -1, dtype=np.int32)
-    for i in range(rows):
-        for j in range(cols):
-            if state[i, j] == SOURCE or state[i, j] == _FILLED:
-                above[i, j] = i
-            elif i and state[i, j] != ABSENT:
-                above[i, j] = above[i - 1, j]
-    below = np.full(cols, -1, dtype=np.int32)
-    taken = np.zeros((rows, cols), dtype=np.bool_)
-    for i in range(rows - 1, -1, -1):
-        for j in range(cols):
-            if state[i, j] == SOURCE or state[i, j] == _FILLED:
-                below[j] = i
-            elif state[i, j] == ABSENT:
-                below[j] = -1
-            if state[i, j] != HIDDEN:
-                continue
-            source = _nearer_source(above[i, j], below[j], i, reach)
-            if source < 0:
-                continue
-            mirror = 2 * source - i
-            if mirror < 0 or mirror >= rows or above[mirror, j] != mirror:
-                mirror = source
-            colour[i, j] = colour[mirror, j]
-            depth[i, j] = depth[source, j]
-            taken[i, j] = True
-    for i in range(rows):
-        for j in range(cols):
-            if taken[i, j]:
-                state[i, j] = _FILLED
-
-
-# Neighbouring pixels that differ by more than this in disparity belong to different objects.
-EDGE_PX = 1.0
 
 # Distance of slices in disparity for a pinhole, which has no blur to choose slices by.
 _PINHOLE_STEP_PX = 4.0
@@ -162,7 +134,7 @@ def checked_depth(depth: NDArray[Any], image: Image) -> FloatArray:
 
 def sheets_of_depth_map(
     image: Image, depth_m: FloatArray, views: tuple[View, View], extra_px: float = 0.0
-) -> tuple[list[Sheet], list[Sheet]]:
+) -> list[list[Sheet]]:
     """Sheets of both views, front to back; a SceneError if the blur is too large for the image.
 
     Light gets `extra_px` beyond the blur of a perfect lens, for the margin of each sheet.
@@ -171,25 +143,12 @@ def sheets_of_depth_map(
     is_plane = float(np.ptp(depth_m)) == 0
     if is_plane and all(view.mount == PERFECT for view in views):
         return _sheets_of_plane(image, float(depth_m.flat[0]), views, frame, extra_px)
-    left, right = (_slices(image, 1.0 / depth_m, view, frame, extra_px) for view in views)
-    return left, right
-
-
-def depth_edges(inverse_depth: Image, view: View) -> Mask:
-    """Pixels with a jump in depth to the next pixel on the right or below.
-
-    `inverse_depth` is (rows, cols) in 1/m.
-    """
-    disparity = inverse_depth * np.float32(view.disparity_per_dpt)
-    edges = np.zeros(disparity.shape, dtype=np.bool_)
-    edges[:, :-1] |= np.abs(np.diff(disparity, axis=1)) > EDGE_PX
-    edges[:-1] |= np.abs(np.diff(disparity, axis=0)) > EDGE_PX
-    return edges
+    return [_slices(image, 1.0 / depth_m, view, frame, extra_px) for view in views]
 
 
 def _sheets_of_plane(
     image: Image, depth_m: float, views: tuple[View, View], frame: Window, extra_px: float
-) -> tuple[list[Sheet], list[Sheet]]:
+) -> list[list[Sheet]]:
     """Scene at one depth: one canvas, which the right view reads with a shift."""
     inverse = Affine(1 / depth_m, 0.0, 0.0)
     radii = [blur_radius(inverse, view) for view in views]
@@ -201,7 +160,7 @@ def _sheets_of_plane(
     canvas = Canvas(window=window, colour=_mirrored(image, window))
     left = Sheet(canvas, radii[0], inverse)
     right = Sheet(canvas, radii[1], inverse, (shift, 0.0))
-    return [left], [right]
+    return [[left], [right]]
 
 
 def _mirrored(values: NDArray[Any], window: Window) -> Image:
@@ -267,15 +226,11 @@ def _slices(
         part = seen if is_last else _cropped(seen, margin)
         if part is None:
             continue
-        sheets.append(
-            Sheet(
-                Canvas(
-                    window=part.window, colour=part.colour, alpha=None if is_last else part.alpha
-                ),
-                Affine(float(radius), 0.0, 0.0),
-                _inverse_depth(part.disparity_px, view),
-            )
-        )
+        alpha = None if is_last else part.alpha
+        canvas = Canvas(window=part.window, colour=part.colour, alpha=alpha)
+        offset_px = np.float32(view.optics.disparity_offset_px)
+        inverse_depth = (part.disparity_px - offset_px) / np.float32(view.disparity_per_dpt)
+        sheets.append(Sheet(canvas, Affine(float(radius), 0.0, 0.0), inverse_depth))
     return sheets
 
 
@@ -295,11 +250,6 @@ def _cropped(relief: Relief, margin: int) -> Relief | None:
     return Relief(window, *parts)
 
 
-def _inverse_depth(disparity: Image, view: View) -> Image:
-    offset_px = np.float32(view.optics.disparity_offset_px)
-    return (disparity - offset_px) / np.float32(view.disparity_per_dpt)
-
-
 def _relief(
     wide: tuple[Image, ...],
     nodes: FloatArray,
@@ -317,16 +267,16 @@ def _relief(
     before = nodes[number - 1] if number else np.inf
     # Pixels up to two slices nearer may belong to the same surface, and keep their colour.
     hides = nodes[number - 2] if number >= 2 else np.inf
-    state = np.full(place.shape, HIDDEN, dtype=np.uint8)
-    state[place <= behind] = ABSENT
-    state[(place > behind) & (place <= hides)] = KNOWN
-    state[(place > behind) & (place < before)] = SOURCE
-    if not is_last and not (state == SOURCE).any():
+    state = np.full(place.shape, _HIDDEN, dtype=np.uint8)
+    state[place <= behind] = _ABSENT
+    state[(place > behind) & (place <= hides)] = _KNOWN
+    state[(place > behind) & (place < before)] = _SOURCE
+    if not is_last and not (state == _SOURCE).any():
         return None
-    is_known = (state == KNOWN) | (state == SOURCE)
+    is_known = (state == _KNOWN) | (state == _SOURCE)
     colour, depth = image.copy(), disparity.copy()
-    is_beneath = fill_hidden(
-        colour, depth, state, (EVERYWHERE, EVERYWHERE) if is_last else reach_px
+    is_beneath = _fill_hidden(
+        colour, depth, state, (_EVERYWHERE, _EVERYWHERE) if is_last else reach_px
     )
     if is_last:
         alpha = np.ones_like(image)

@@ -4,13 +4,10 @@ The recipe is written first, `distances.csv` last. Files are written atomically,
 killed can be resumed.
 """
 
-import csv
 import hashlib
-import io
 import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,8 +40,6 @@ PAIR_TRUTH = (
     "all_in_focus",
 )
 
-_BLOCK_BYTES = 1 << 20
-
 
 def render_folder(
     recipe: Recipe,
@@ -56,25 +51,11 @@ def render_folder(
 ) -> list[Path]:
     """Render a recipe into a folder, and keep files of an earlier run of the same recipe.
 
-    Parameters
-    ----------
-    recipe
-        Recipe to render. It is written to the folder as recipe.toml, with digests of its input
-        files. If the recipe has digests already, the input files must match them.
-    folder
-        Output folder, created if the recipe can be rendered.
-    overwrite
-        Remove the files of this recipe and of the recipe in the folder first.
-    workers
-        Number of processes to share the frames among; None for one for each core. The bytes of the
-        files do not depend on it.
-    progress
-        Called with the number of finished frames, and of all frames.
-
-    Returns
-    -------
-    list of Path
-        Files that were written.
+    The recipe is written with digests of its input files; those that it has already must match.
+    `overwrite` first removes the files of this recipe and of the recipe in the folder. The bytes of
+    the files do not depend on `workers`, the number of processes, None for one for each core.
+    `progress` is called with the number of finished frames, and of all frames. Returns the files
+    that were written.
 
     Raises
     ------
@@ -88,112 +69,102 @@ def render_folder(
     recipe = _with_digests(recipe).replace(d3s_version=__version__)
     place, text = Path(folder), recipe.text()
     resumes = not overwrite and _is_begun(recipe, place)
-    frames = [_RecipeFrame(recipe, number) for number in _riskiest_first(recipe)]
-    missing = [frame for frame in frames if not (resumes and frame.is_in(place))]
+    missing = [
+        number
+        for number in _riskiest_first(recipe)
+        if not (resumes and all(_exists(place / name) for name in _names(recipe, number)))
+    ]
     # Render the riskiest frames before the folder is touched: they show errors of the recipe.
-    ready = [frame.render() for frame in missing[:2]]
+    ready = [_render(recipe, number) for number in missing[:2]]
     make_folder(place)
     if overwrite:
         _clear(recipe, place)
+    written = []
     if not resumes:
         write_text(place / RECIPE_NAME, text)
-    written = [] if resumes else [place / RECIPE_NAME]
+        written.append(RECIPE_NAME)
+    done, total = recipe.frame_count - len(missing), recipe.frame_count
     report = progress or (lambda done, total: None)
-    done = len(frames) - len(missing)
-    report(done, len(frames))
-    for frame, rendered in zip(missing, ready, strict=False):
-        written += frame.write(rendered, place)
+    report(done, total)
+    for number, rendered in zip(missing, ready, strict=False):
+        written += _write(recipe, number, rendered, place)
         done += 1
-        report(done, len(frames))
+        report(done, total)
     work = partial(_render_frame, os.path.abspath(os.fsdecode(place)))  # noqa: PTH100
-    numbers = [frame.number for frame in missing[2:]]
-    with closing(run(work, numbers, checked_workers(workers, len(numbers)))) as outcomes:
+    with closing(run(work, missing[2:], checked_workers(workers, len(missing[2:])))) as outcomes:
         for outcome in outcomes:
             if outcome.error is not None:
                 raise outcome.error
-            written += [place / name for name in outcome.result]
+            written += outcome.result
             done += 1
-            report(done, len(frames))
+            report(done, total)
     if recipe.distances_m is not None:
-        written += [] if _exists(place / DISTANCES_NAME) else [place / DISTANCES_NAME]
+        written += [] if _exists(place / DISTANCES_NAME) else [DISTANCES_NAME]
         write_text(place / DISTANCES_NAME, _distances_text(recipe))
-    return sorted(written)
+    return sorted(place / name for name in written)
 
 
 def _render_frame(folder: str, number: int) -> list[str]:
     """Render one frame of the recipe in a folder, here or in a worker; names of its files."""
-    frame = _RecipeFrame(Recipe.load(Path(folder, RECIPE_NAME)), number)
-    return [path.name for path in frame.write(frame.render(), Path(folder))]
+    recipe = Recipe.load(Path(folder, RECIPE_NAME))
+    return _write(recipe, number, _render(recipe, number), Path(folder))
 
 
-@dataclass(frozen=True)
-class _RecipeFrame:
-    """One frame of a recipe, and its files."""
+def _digits(recipe: Recipe, number: int) -> str:
+    if not recipe.is_series:
+        return ""
+    return f"{number:0{max(3, len(str(recipe.frame_count - 1)))}d}"
 
-    recipe: Recipe
-    number: int
 
-    @property
-    def image_names(self) -> tuple[str, ...]:
-        """Files of the left and right image, or of the raw image; tables list the first."""
-        suffix = self.recipe.images
-        if self.recipe.kind == "pair":
-            return f"{self._prefix}left.{suffix}", f"{self._prefix}right.{suffix}"
-        return (f"{self._digits or 'raw'}.{suffix}",)
+def _image_names(recipe: Recipe, number: int) -> tuple[str, ...]:
+    """Files of the left and right image, or of the raw image; tables list the first."""
+    digits = _digits(recipe, number)
+    if recipe.kind == "raw":
+        return (f"{digits or 'raw'}.{recipe.images}",)
+    prefix = f"{digits}_" if digits else ""
+    return f"{prefix}left.{recipe.images}", f"{prefix}right.{recipe.images}"
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All files of the frame."""
-        if self.recipe.truth == "npz":
-            return (*self.image_names, f"{self._prefix}truth.npz")
-        return (*self.image_names, *(f"{self._prefix}{name}.pfm" for name in PAIR_TRUTH))
 
-    @property
-    def _digits(self) -> str:
-        if not self.recipe.is_series:
-            return ""
-        return f"{self.number:0{max(3, len(str(self.recipe.frame_count - 1)))}d}"
+def _names(recipe: Recipe, number: int) -> tuple[str, ...]:
+    """All files of a frame."""
+    digits = _digits(recipe, number)
+    names = ("truth.npz",) if recipe.truth == "npz" else tuple(f"{name}.pfm" for name in PAIR_TRUTH)
+    return (
+        *_image_names(recipe, number),
+        *(f"{digits}_{name}" if digits else name for name in names),
+    )
 
-    @property
-    def _prefix(self) -> str:
-        return f"{self._digits}_" if self._digits else ""
 
-    def is_in(self, folder: Path) -> bool:
-        """Whether all files of the frame exist."""
-        return all(_exists(folder / name) for name in self.names)
+def _render(recipe: Recipe, number: int) -> Pair | RawFrame:
+    options: dict[str, Any] = {
+        "noise": recipe.sensor,
+        "seed": (recipe.seed, number),
+        "psf": recipe.psf,
+        "wavelength_m": recipe.wavelength_m,
+        "mounts": recipe.mounts,
+        "lenses": recipe.lenses,
+    }
+    scene = recipe.scene_of(number)
+    if recipe.kind == "pair":
+        return simulate(scene, recipe.rig, shape=recipe.shape, **options)
+    return simulate_raw(scene, recipe.rig, layout=recipe.layout or RawLayout(), **options)
 
-    def render(self) -> Pair | RawFrame:
-        """Simulate the frame."""
-        recipe = self.recipe
-        options: dict[str, Any] = {
-            "noise": recipe.sensor,
-            "seed": recipe.seed_of(self.number),
-            "psf": recipe.psf,
-            "wavelength_m": recipe.wavelength_m,
-            "mounts": recipe.mounts,
-            "lenses": recipe.lenses,
-        }
-        scene = recipe.scene_of(self.number)
-        if recipe.kind == "pair":
-            return simulate(scene, recipe.rig, shape=recipe.shape, **options)
-        return simulate_raw(scene, recipe.rig, layout=recipe.layout or RawLayout(), **options)
 
-    def write(self, rendered: Pair | RawFrame, folder: Path) -> list[Path]:
-        """Write the files of the frame; return their paths."""
-        if isinstance(rendered, Pair):
-            images = [rendered.left, rendered.right]
-            truth = {name: getattr(rendered, name) for name in PAIR_TRUTH}
-        else:
-            images, truth = [rendered.image], rendered.truth()
-        paths = [folder / name for name in self.names]
-        for path, image in zip(paths, images, strict=False):
-            write_image(path, image)
-        if self.recipe.truth == "npz":
-            write_npz(paths[-1], **truth)
-        else:
-            for path, array in zip(paths[len(images) :], truth.values(), strict=True):
-                write_image(path, array.astype("float32"))
-        return paths
+def _write(recipe: Recipe, number: int, rendered: Pair | RawFrame, folder: Path) -> list[str]:
+    """Write the files of a frame; return their names."""
+    if isinstance(rendered, Pair):
+        images = [rendered.left, rendered.right]
+        truth = {name: getattr(rendered, name) for name in PAIR_TRUTH}
+    else:
+        images, truth = [rendered.image], rendered.truth()
+    names = list(_names(recipe, number))
+    if recipe.truth == "pfm":
+        images += [array.astype("float32") for array in truth.values()]
+    for name, image in zip(names, images, strict=False):
+        write_image(folder / name, image)
+    if recipe.truth == "npz":
+        write_npz(folder / names[-1], **truth)
+    return names
 
 
 def _with_digests(recipe: Recipe) -> Recipe:
@@ -236,7 +207,7 @@ def _digest(name: str) -> str:
             return hashlib.sha256(os.fsencode(listing)).hexdigest()
         digest = hashlib.sha256()
         with open_file(name) as file:
-            while block := file.read(_BLOCK_BYTES):
+            for block in iter(partial(file.read, 1 << 20), b""):
                 digest.update(block)
         return digest.hexdigest()
 
@@ -280,9 +251,7 @@ def _exists(path: Path) -> bool:
 
 
 def _all_names(recipe: Recipe) -> list[str]:
-    names = [
-        name for number in range(recipe.frame_count) for name in _RecipeFrame(recipe, number).names
-    ]
+    names = [name for number in range(recipe.frame_count) for name in _names(recipe, number)]
     return names if recipe.distances_m is None else [*names, DISTANCES_NAME]
 
 
@@ -307,9 +276,8 @@ def _clear(recipe: Recipe, folder: Path) -> None:
 
 def _distances_text(recipe: Recipe) -> str:
     """Table for a calibration: one row per frame, with the name of its first image."""
-    buffer = io.StringIO()
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(("file", "distance_m"))
-    for number, distance_m in enumerate(recipe.typed_distances_m):
-        table.writerow((_RecipeFrame(recipe, number).image_names[0], repr(distance_m)))
-    return buffer.getvalue()
+    rows = [
+        f"{_image_names(recipe, number)[0]},{distance_m!r}\n"
+        for number, distance_m in enumerate(recipe.typed_distances_m)
+    ]
+    return "".join(("file,distance_m\n", *rows))

@@ -133,13 +133,11 @@ class Affine(NamedTuple):
 
     def over(self, rows: FloatArray, cols: FloatArray) -> FloatArray:
         """Values at all pixels of the given rows and columns, (rows, cols)."""
-        return np.asarray(
-            self.constant + self.per_x * cols[np.newaxis, :] + self.per_y * rows[:, np.newaxis]
-        )
+        return self.at(cols[np.newaxis, :], rows[:, np.newaxis])
 
-    def scaled(self, factor: float, offset: float = 0.0) -> "Affine":
-        """Function multiplied by a factor, plus an offset."""
-        return Affine(factor * self.constant + offset, factor * self.per_x, factor * self.per_y)
+    def at(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Values at pixels (x, y)."""
+        return np.asarray(self.constant + self.per_x * x + self.per_y * y)
 
     def range_over(self, window: "Window") -> tuple[float, float]:
         """Smallest and largest value within a window."""
@@ -216,26 +214,32 @@ class Window(NamedTuple):
 
 
 class PlaneInSpace(NamedTuple):
-    """Plane Z = depth + slope_x X + slope_y Y, in the coordinates of the left camera."""
+    """Plane Z = depth + slope_x X + slope_y Y in the coordinates of the left camera, and its bend.
+
+    The bend is the second derivatives of the depth, in 1/m.
+    """
 
     depth_m: float
     slope_x: float = 0.0
     slope_y: float = 0.0
+    bend_xx: float = 0.0
+    bend_xy: float = 0.0
+    bend_yy: float = 0.0
 
     @property
-    def is_frontal(self) -> bool:
-        """Whether the plane is parallel to the sensor, at one depth."""
-        return self.slope_x == 0 and self.slope_y == 0
+    def is_bent(self) -> bool:
+        """Whether the surface is not a plane."""
+        return any(self[3:])
 
     def inverse_depth(self, view: View) -> Affine:
-        """1 / Z of the plane over the pixels of a view, in 1/m."""
+        """1 / Z of the plane without bend over the pixels of a view, in 1/m."""
         at_camera_m = self.depth_m + self.slope_x * view.camera_x_m
         normal = np.array([-self.slope_x, -self.slope_y, 1.0])
         per_x, per_y, constant = normal @ view.ray_matrix / at_camera_m
         return Affine(float(constant), float(per_x), float(per_y))
 
     def surface_matrix(self, view: View) -> FloatArray:
-        """3x3 homography from (x, y, 1) to coordinates on the plane, in metres.
+        """3x3 homography from (x, y, 1) to coordinates on the plane without bend, in metres.
 
         The origin is the point of the plane on the left camera's axis. The two coordinate axes are
         perpendicular; the first is horizontal.
@@ -251,96 +255,60 @@ class PlaneInSpace(NamedTuple):
         return np.stack([first @ place, second @ place, inverse_row])
 
 
-def pixel_matrix(plane: PlaneInSpace, view: View, reference: View) -> FloatArray:
-    """3x3 homography from pixels of `view` to those at which `reference` sees the same point."""
-    return np.asarray(
-        np.linalg.solve(plane.surface_matrix(reference), plane.surface_matrix(view)),
-        dtype=np.float64,
-    )
+def bent_surface(
+    plane: PlaneInSpace, view: View, window: Window
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """1/Z of a bent plane over the pixels of a window, in 1/m, and pixels (x, y) of the flat plane.
 
-
-class Bend(NamedTuple):
-    """Second derivatives of the depth of a surface, in 1/m."""
-
-    xx: float
-    xy: float
-    yy: float
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether the surface is a plane."""
-        return not any(self)
-
-
-class BentSurface(NamedTuple):
-    """Bent plane over the pixels of a window: 1/Z in 1/m, and the pixels of the flat plane.
-
-    The view sees at each pixel the texture that it would see at (x, y) on the plane without bend.
-    """
-
-    inverse_depth: FloatArray
-    x: FloatArray
-    y: FloatArray
-
-
-def bent_surface(plane: PlaneInSpace, bend: Bend, view: View, window: Window) -> BentSurface:
-    """Bent plane over the pixels of a window.
-
-    `plane` touches the surface on the axis of the left camera. Raises a SceneError if the ray of a
+    The view sees at each pixel the texture that it would see at (x, y) on the plane without bend,
+    which touches the surface on the axis of the left camera. Raises a SceneError if the ray of a
     pixel misses the surface, or meets it at the horizon.
     """
+    _, slope_x, slope_y, xx, xy, yy = plane
     ones = np.ones(window.shape)
     pixels = np.stack([window.col_numbers * ones, window.row_numbers[:, np.newaxis] * ones, ones])
     right, down, _ = np.tensordot(view.ray_matrix, pixels, axes=1)
     start = view.camera_x_m
     # Z = Z0 + ... with X = start + right Z and Y = down Z; as a quadratic equation for 1 / Z.
-    constant = plane.depth_m + plane.slope_x * start + 0.5 * bend.xx * start**2
-    linear = (
-        1 - (plane.slope_x + bend.xx * start) * right - (plane.slope_y + bend.xy * start) * down
-    )
-    square = 0.5 * (bend.xx * right**2 + 2 * bend.xy * right * down + bend.yy * down**2)
+    constant = plane.depth_m + slope_x * start + 0.5 * xx * start**2
+    linear = 1 - (slope_x + xx * start) * right - (slope_y + xy * start) * down
+    square = 0.5 * (xx * right**2 + 2 * xy * right * down + yy * down**2)
     under_root = linear**2 - 4 * constant * square
     if under_root.min() <= 0 or linear.min() <= 0 or constant <= 0:
-        raise _curls_away(bend)
+        raise _curls_away(plane)
     inverse = (linear + np.sqrt(under_root)) / (2 * constant)
-    if inverse.min() < 1 / FARTHEST_M:
-        raise _curls_away(bend)
     across_m, down_m = right / inverse, down / inverse  # from the camera
-    flat_m = plane.depth_m + plane.slope_x * (start + across_m) + plane.slope_y * down_m
-    if flat_m.min() <= 0:
-        raise _curls_away(bend)
+    flat_m = plane.depth_m + slope_x * (start + across_m) + slope_y * down_m
+    if inverse.min() < 1 / FARTHEST_M or flat_m.min() <= 0:
+        raise _curls_away(plane)
     x, y, _ = np.tensordot(
         np.linalg.inv(view.ray_matrix), np.stack([across_m / flat_m, down_m / flat_m, ones]), axes=1
     )
-    return BentSurface(inverse, x, y)
+    return inverse, x, y
 
 
-def flat_window(plane: PlaneInSpace, bend: Bend, view: View, window: Window) -> Window:
+def flat_window(plane: PlaneInSpace, view: View, window: Window) -> Window:
     """Window of the plane without bend that a window of the bent one sees.
 
     Pixels on the border of the window see the outermost points.
     """
     last_row, last_col = window.row + window.rows - 1, window.col + window.cols - 1
-    lines = [
-        bent_surface(plane, bend, view, line)
-        for line in (
-            window._replace(rows=1),
-            window._replace(cols=1),
-            window._replace(row=last_row, rows=1),
-            window._replace(col=last_col, cols=1),
-        )
-    ]
-    (left, right), (top, bottom) = (
-        (int(min(map(np.min, places))) - 1, int(max(map(np.max, places))) + 1)
-        for places in ([line.x for line in lines], [line.y for line in lines])
+    lines = (
+        window._replace(rows=1),
+        window._replace(cols=1),
+        window._replace(row=last_row, rows=1),
+        window._replace(col=last_col, cols=1),
     )
+    _, xs, ys = zip(*(bent_surface(plane, view, line) for line in lines), strict=True)
+    left, top = (int(min(map(np.min, places))) - 1 for places in (xs, ys))
+    right, bottom = (int(max(map(np.max, places))) + 1 for places in (xs, ys))
     return Window(top, left, bottom - top + 1, right - left + 1)
 
 
-def _curls_away(bend: Bend) -> SceneError:
+def _curls_away(plane: PlaneInSpace) -> SceneError:
     return SceneError(
-        f"the plane curls out of the view: bend_x_per_m={bend.xx:g}, bend_xy_per_m={bend.xy:g}, "
-        f"bend_y_per_m={bend.yy:g}. Bend it less."
+        f"the plane curls out of the view: bend_x_per_m={plane.bend_xx:g}, "
+        f"bend_xy_per_m={plane.bend_xy:g}, bend_y_per_m={plane.bend_yy:g}. Bend it less."
     )
 
 

@@ -3,8 +3,9 @@
 Layers that intersect are split.
 """
 
+import math
 from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -22,13 +23,10 @@ from d3s.lab.twin.geometry import (
     flat_window,
     nearest_plane,
     perfect_views,
-    pixel_matrix,
 )
-from d3s.lab.twin.masks import Coverage
-from d3s.lab.twin.sampling import Raster, sample_points
-from d3s.lab.twin.scenes import Layer, checked_mask
-from d3s.lab.twin.surface import Surface, paint
-from d3s.lab.twin.textures import surface_of
+from d3s.lab.twin.sampling import Raster, Surface, paint, sample_points
+from d3s.lab.twin.scenes import checked_mask
+from d3s.lab.twin.textures import Photo, Texture, surface_of
 from d3s.lab.twin.warp import REACH_PX, read_at
 from d3s.rig import Optics
 from d3s.types import FloatArray, Image, Mask
@@ -43,8 +41,9 @@ _MOST_PIECES = 200
 class PlacedLayer(NamedTuple):
     """A layer with its mask as an array, and a name for error messages."""
 
-    layer: Layer
-    mask: Coverage | None  # None: everywhere
+    plane: PlaneInSpace
+    texture: Texture | Photo
+    mask: Image | None  # None: everywhere
     name: str
     channel: int | None = None  # 0 red, 1 green, 2 blue; None: as a mono sensor sees it
 
@@ -58,7 +57,7 @@ class _Piece(NamedTuple):
     is_there: Mask
 
 
-def sort_front_to_back(
+def _sort_front_to_back(
     placed: list[PlacedLayer], optics: Optics, shape: tuple[int, int]
 ) -> list[PlacedLayer]:
     """Layers from front to back: of two that overlap, the nearer one comes first.
@@ -73,7 +72,7 @@ def sort_front_to_back(
         return placed
     view, _ = perfect_views(optics, shape)
     frame = Window.frame(shape)
-    pieces = [_piece(one, one.layer.plane.inverse_depth(view), frame) for one in placed]
+    pieces = [_piece(one, one.plane.inverse_depth(view), frame) for one in placed]
     # For each piece, the pieces in front of it.
     in_front: dict[int, set[int]] = {n: set() for n in range(len(pieces))}
     b = 1
@@ -96,7 +95,10 @@ def sort_front_to_back(
                 in_front.setdefault(b, set()).add(new)
                 in_front.setdefault(a, set()).update((b, new))
             else:
-                first, second = (a, b) if _is_before(pieces[a], pieces[b], difference) else (b, a)
+                # At equal depth, a layer with a mask is in front.
+                mean = difference.mean()
+                is_ahead = pieces[a].placed.mask is not None or pieces[b].placed.mask is None
+                first, second = (a, b) if mean > 0 or (mean == 0 and is_ahead) else (b, a)
                 in_front.setdefault(second, set()).add(first)
         b += 1
     try:
@@ -108,17 +110,14 @@ def sort_front_to_back(
 
 def _piece(placed: PlacedLayer, inverse: Affine, frame: Window) -> _Piece:
     values = inverse.over(frame.row_numbers[::_STEP], frame.col_numbers[::_STEP])
-    if placed.mask is None:
-        return _Piece(placed, inverse, values, np.ones(values.shape, dtype=np.bool_))
-    # Maximum of each block, so that thin objects are not missed between samples.
-    return _Piece(placed, inverse, values, _block_maximum(placed.mask) > 0)
-
-
-def _block_maximum(mask: Coverage) -> Coverage:
-    rows, cols = (-size % _STEP for size in mask.shape)
-    padded = np.pad(mask, ((0, rows), (0, cols))) if rows or cols else mask
-    by_row = np.maximum.reduce([padded[first::_STEP] for first in range(_STEP)])
-    return np.asarray(np.maximum.reduce([by_row[:, first::_STEP] for first in range(_STEP)]))
+    is_there = np.ones(values.shape, dtype=np.bool_)
+    if placed.mask is not None:
+        # Maximum of each block, so that thin objects are not missed between samples.
+        rows, cols = (-size % _STEP for size in placed.mask.shape)
+        padded = np.pad(placed.mask, ((0, rows), (0, cols))) if rows or cols else placed.mask
+        by_row = np.maximum.reduce([padded[first::_STEP] for first in range(_STEP)])
+        is_there = np.maximum.reduce([by_row[:, first::_STEP] for first in range(_STEP)]) > 0
+    return _Piece(placed, inverse, values, is_there)
 
 
 def _overlap(a: _Piece, b: _Piece) -> bool:
@@ -149,14 +148,6 @@ def _difference(a: _Piece, b: _Piece, view: View) -> FloatArray | None:
     return None if both.is_empty else difference[both.within(frame)].ravel()
 
 
-def _is_before(a: _Piece, b: _Piece, difference: FloatArray) -> bool:
-    """Whether a is in front of b; at equal depth, a layer with a mask is in front."""
-    mean = difference.mean()
-    if mean == 0:
-        return a.placed.mask is not None or b.placed.mask is None
-    return bool(mean > 0)
-
-
 def _part_before(a: _Piece, b: _Piece, frame: Window) -> PlacedLayer:
     """Part of a that is nearer than b, with an edge of one pixel along the intersection."""
     per_x, per_y = a.inverse.per_x - b.inverse.per_x, a.inverse.per_y - b.inverse.per_y
@@ -178,7 +169,7 @@ _ROWS_AT_ONCE = 128
 
 
 def placed_layers(
-    layers: tuple[Layer, ...], optics: Optics, shape: tuple[int, int]
+    layers: tuple[Any, ...], optics: Optics, shape: tuple[int, int]
 ) -> list[PlacedLayer]:
     """Layers with their masks read, from front to back.
 
@@ -188,50 +179,48 @@ def placed_layers(
     placed = []
     for number, layer in enumerate(layers):
         name = f"layers[{number}]" if len(layers) > 1 else "the plane"
-        mask = _read_mask(layer.mask) if isinstance(layer.mask, str) else layer.mask
+        mask = getattr(layer, "mask", None)  # of a `Layer`
+        mask = _read_mask(mask) if isinstance(mask, str) else mask
         if mask is not None and mask.shape != shape:
             raise SceneError(
                 f"{name}.mask has shape {mask.shape} and must have the frame's, {shape}."
             )
         if mask is None or mask.any():
-            placed.append(PlacedLayer(layer, mask, name))
+            placed.append(PlacedLayer(layer.plane, layer.texture, mask, name))
     if not any(one.mask is None for one in placed):
         raise SceneError("layers must have one without a mask, behind the others.")
-    return sort_front_to_back(placed, optics, shape)
+    return _sort_front_to_back(placed, optics, shape)
 
 
 def sheets_of_layers(
-    placed: list[PlacedLayer], views: tuple[View, View], frames: tuple[Window, Window]
-) -> tuple[list[Sheet], list[Sheet]]:
-    """Sheets of both views, front to back.
-
-    Raises a SceneError if a plane reaches the horizon within a frame, or the blur is too large for
-    the frame.
-    """
-    left, right = [], []
-    for one in placed:
-        in_left, in_right = _sheets(one, views, frames)
-        left += in_left
-        right += in_right
-    return left, right
-
-
-def sheets_of_view(
     placed: list[PlacedLayer],
     views: tuple[View, View],
     frames: tuple[Window, Window],
-    camera: int,
     extra_px: float = 0.0,
-) -> list[Sheet]:
-    """Sheets of one view, front to back; needs half the memory of `sheets_of_layers`.
+    cameras: tuple[int, ...] = (0, 1),
+) -> list[list[Sheet]]:
+    """Sheets of the views of some cameras, front to back.
 
     A photo without a width fills both views. Light gets `extra_px` beyond the blur of a perfect
-    lens, for the margin of each sheet. Raises the errors of `sheets_of_layers`.
+    lens, for the margin of each sheet. Raises a SceneError if a plane reaches the horizon within a
+    frame, or the blur is too large for the frame.
     """
-    sheets = []
+    sheets: list[list[Sheet]] = [[] for _ in cameras]
     for one in placed:
         surface = _surface(one, views, frames)
-        sheets += _separate_sheet(one, surface, views[camera], frames[camera], extra_px)
+        shift = None
+        if not extra_px and len(cameras) == 2 and frames[0] == frames[1]:
+            shift = _common_shift(one.plane, views)
+        # Views with little overlap are painted separately: one canvas for both would be larger.
+        if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
+            parts = _shared_sheets(one, surface, views, frames[0], shift)
+        else:
+            parts = [
+                _separate_sheet(one, surface, views[camera], frames[camera], extra_px)
+                for camera in cameras
+            ]
+        for whole, part in zip(sheets, parts, strict=True):
+            whole += part
     return sheets
 
 
@@ -239,7 +228,8 @@ def blur_radius(inverse_depth: Affine, view: View) -> Affine:
     """Signed blur radius over the pixels of a view, in px; linear in the inverse depth (1/m)."""
     at_infinity = float(view.optics.blur_radius_px(np.inf, view.camera))
     per_dpt = float(view.optics.blur_radius_px(1.0, view.camera)) - at_infinity
-    return inverse_depth.scaled(per_dpt, at_infinity)
+    constant, per_x, per_y = inverse_depth
+    return Affine(per_dpt * constant + at_infinity, per_dpt * per_x, per_dpt * per_y)
 
 
 def fast_window(window: Window) -> Window:
@@ -249,7 +239,7 @@ def fast_window(window: Window) -> Window:
     )
 
 
-def _read_mask(path: str) -> Coverage:
+def _read_mask(path: str) -> Image:
     mask = read_image(path)
     try:
         return checked_mask(mask)
@@ -257,41 +247,24 @@ def _read_mask(path: str) -> Coverage:
         raise SceneError(f"mask {path} {error}") from error
 
 
-def _sheets(
-    one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]
-) -> tuple[list[Sheet], list[Sheet]]:
-    surface = _surface(one, views, frames)
-    is_shared = frames[0] == frames[1] and one.layer.bend.is_flat
-    shift = _common_shift(one.layer.plane, views) if is_shared else None
-    # Views with little overlap are painted separately: one canvas for both would be larger.
-    if shift is not None and max(map(abs, shift)) < max(frames[0].shape) / 2:
-        return _shared_sheets(one, surface, views, frames[0], shift)
-    left, right = (
-        _separate_sheet(one, surface, view, frame)
-        for view, frame in zip(views, frames, strict=True)
-    )
-    return left, right
-
-
 def _surface(one: PlacedLayer, views: tuple[View, View], frames: tuple[Window, Window]) -> Surface:
     """Textured surface of a layer; a photo without a width fills both views."""
-    matrices = [one.layer.plane.surface_matrix(view) for view in views]
-    extent = np.max([_corner_reach(*both) for both in zip(matrices, frames, strict=True)], axis=0)
-    return surface_of(one.layer.texture, (2 * extent[1], 2 * extent[0]), one.channel)
-
-
-def _corner_reach(matrix: FloatArray, frame: Window) -> FloatArray:
-    """Largest distance in metres of the frame's corners from the surface origin, (x, y)."""
-    xs, ys = (frame.col, frame.col + frame.cols), (frame.row, frame.row + frame.rows)
-    places = np.array([(x, y, 1.0) for x in xs for y in ys]) @ matrix.T
-    return np.asarray(np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0))
+    reach = []
+    for view, frame in zip(views, frames, strict=True):
+        # Distances in metres of the frame's corners from the surface origin, (x, y).
+        xs, ys = (frame.col, frame.col + frame.cols), (frame.row, frame.row + frame.rows)
+        corners = np.array([(x, y, 1.0) for x in xs for y in ys])
+        places = corners @ one.plane.surface_matrix(view).T
+        reach.append(np.max(np.abs(places[:, :2] / places[:, 2:]), axis=0))
+    extent = np.max(reach, axis=0)
+    return surface_of(one.texture, (2 * extent[1], 2 * extent[0]), one.channel)
 
 
 def _common_shift(plane: PlaneInSpace, views: tuple[View, View]) -> tuple[float, float] | None:
     """Shift (x, y) in px between the views on one raster; None if they differ by more."""
     left, right = (plane.surface_matrix(view) for view in views)
     is_turned = np.any(left[:2, :2] != right[:2, :2]) or left[0, 1] or left[1, 0]
-    if is_turned or not plane.is_frontal:
+    if is_turned or any(plane[1:]):
         return None
     return (
         float((right[0, 2] - left[0, 2]) / left[0, 0]),
@@ -305,9 +278,9 @@ def _shared_sheets(
     views: tuple[View, View],
     frame: Window,
     shift: tuple[float, float],
-) -> tuple[list[Sheet], list[Sheet]]:
+) -> list[list[Sheet]]:
     """Sheets of a layer that differ between the views by a shift: painted and transformed once."""
-    inverse = [one.layer.plane.inverse_depth(view) for view in views]
+    inverse = [one.plane.inverse_depth(view) for view in views]
     radii = [blur_radius(*pair) for pair in zip(inverse, views, strict=True)]
     widest = max(abs(radius.constant) for radius in radii)
     check_room(widest, frame)
@@ -319,15 +292,15 @@ def _shared_sheets(
     )
     room = _room(_place(one, views[0]), frame.joined(right), margin_px(widest))
     if room is None:
-        return [], []
+        return [[], []]
     canvas = _canvas(one, surface, views[0], room)
-    return [Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]
+    return [[Sheet(canvas, radii[0], inverse[0])], [Sheet(canvas, radii[1], inverse[1], shift)]]
 
 
 def _separate_sheet(
-    one: PlacedLayer, surface: Surface, view: View, frame: Window, extra_px: float = 0.0
+    one: PlacedLayer, surface: Surface, view: View, frame: Window, extra_px: float
 ) -> list[Sheet]:
-    inverse = one.layer.plane.inverse_depth(view)
+    inverse = one.plane.inverse_depth(view)
     radius = blur_radius(inverse, view)
     place = _place(one, view)
     beside = frame.grown(_BESIDE_PX, _BESIDE_PX)
@@ -342,10 +315,10 @@ def _separate_sheet(
     if inverse.range_over(room.painted.grown(_KERNEL_PX, _KERNEL_PX))[0] < 1 / FARTHEST_M:
         raise SceneError(
             f"{one.name} reaches the horizon in or beside the view: depth_m="
-            f"{one.layer.depth_m:g}, tilt_x_rad={one.layer.tilt_x_rad:g}, "
-            f"tilt_y_rad={one.layer.tilt_y_rad:g}. Tilt it less."
+            f"{one.plane.depth_m:g}, tilt_x_rad={math.atan(one.plane.slope_x):g}, "
+            f"tilt_y_rad={math.atan(one.plane.slope_y):g}. Tilt it less."
         )
-    if not one.layer.bend.is_flat:
+    if one.plane.is_bent:
         return [_bent_sheet(one, surface, view, frame, room.window)]
     return [Sheet(_canvas(one, surface, view, room), radius, inverse)]
 
@@ -357,16 +330,15 @@ def _bent_sheet(
 
     The warp moves points by a few pixels at most if the bend is small.
     """
-    plane, bend = one.layer.plane, one.layer.bend
-    painted = flat_window(plane, bend, view, window).grown(REACH_PX + 2, REACH_PX + 2)
+    plane = one.plane
+    painted = flat_window(plane, view, window).grown(REACH_PX + 2, REACH_PX + 2)
     flat = paint(surface, plane.surface_matrix(view), painted)
     colour, inverse = (np.empty(window.shape, dtype=np.float32) for _ in range(2))
     for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for places
         rows = slice(first, min(first + _ROWS_AT_ONCE, window.rows))
         part = window._replace(row=window.row + first, rows=rows.stop - first)
-        bent = bent_surface(plane, bend, view, part)
-        inverse[rows] = bent.inverse_depth
-        colour[rows] = read_at(flat, bent.x - painted.col, bent.y - painted.row)
+        inverse[rows], x, y = bent_surface(plane, view, part)
+        colour[rows] = read_at(flat, x - painted.col, y - painted.row)
     nearest = nearest_plane(inverse[frame.within(window)], frame)
     return Sheet(Canvas(window=window, colour=colour), blur_radius(nearest, view), inverse)
 
@@ -427,30 +399,25 @@ def _to_mask(one: PlacedLayer, view: View) -> FloatArray:
     reference, _ = perfect_views(view.optics, (one.mask.shape[0], one.mask.shape[1]))
     if view == reference:
         return np.eye(3)
-    matrix = pixel_matrix(one.layer.plane, view, reference)
+    # To the pixel at which the perfect left view sees the same point of the plane.
+    there, here = one.plane.surface_matrix(reference), one.plane.surface_matrix(view)
+    matrix = np.linalg.solve(there, here)
     return np.asarray(matrix / matrix[2, 2])
 
 
 def _canvas(one: PlacedLayer, surface: Surface, view: View, room: _Room) -> Canvas:
-    colour = paint(surface, one.layer.plane.surface_matrix(view), room.painted)
+    colour = paint(surface, one.plane.surface_matrix(view), room.painted)
     if one.mask is None:
         return Canvas(window=room.window, colour=colour)
-    alpha = _mask_on(one.mask, _to_mask(one, view), room.painted)
-    colour *= alpha
-    return Canvas(window=room.window, colour=_padded(colour, room), alpha=_padded(alpha, room))
-
-
-def _mask_on(mask: Coverage, matrix: FloatArray, window: Window) -> Coverage:
-    """Mask on the pixels of a window; its border pixels are repeated beyond it."""
+    matrix, window = _to_mask(one, view), room.painted
+    # The border pixels of the mask are repeated beyond it.
     if np.array_equal(matrix, np.eye(3)):
-        rows = np.clip(np.arange(window.rows) + window.row, 0, mask.shape[0] - 1)
-        cols = np.clip(np.arange(window.cols) + window.col, 0, mask.shape[1] - 1)
-        return mask[np.ix_(rows, cols)]
-    raster = Raster(np.pad(mask, 2, mode="edge"), -2, -2, 1.0)
-    return np.clip(sample_points(raster, matrix, window), 0.0, 1.0)
-
-
-def _padded(values: Image, room: _Room) -> Image:
-    whole = np.zeros(room.window.shape, dtype=np.float32)
-    whole[room.painted.within(room.window)] = values
-    return whole
+        rows = np.clip(np.arange(window.rows) + window.row, 0, one.mask.shape[0] - 1)
+        cols = np.clip(np.arange(window.cols) + window.col, 0, one.mask.shape[1] - 1)
+        alpha = one.mask[np.ix_(rows, cols)]
+    else:
+        raster = Raster(np.pad(one.mask, 2, mode="edge"), -2, -2, 1.0)
+        alpha = np.clip(sample_points(raster, matrix, window), 0.0, 1.0)
+    whole = np.zeros((2, *room.window.shape), dtype=np.float32)
+    whole[(slice(None), *window.within(room.window))] = colour * alpha, alpha
+    return Canvas(window=room.window, colour=whole[0], alpha=whole[1])

@@ -1,22 +1,22 @@
-"""Errors of a real lens: distortion, focus over the field, wavefront, pupil and light.
+"""Errors of real lenses: distortion, focus over the field, wavefront, pupil and light.
 
 Places in a view are (x, y) from the axis of the lens over `field_radius_px`, as in
 `d3s.rig.lens_maps.LensMaps`; directions are those of the upright view, x to the right and y down.
 """
 
 import os
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from d3s.atomic import write_text
 from d3s.document import DocumentKind
 from d3s.errors import SceneError
 from d3s.lab.twin.geometry import ScenePart, View
-from d3s.optics.wavefront import clip_distance
-from d3s.record import short_repr
+from d3s.lab.twin.sensor import seed_sequence
+from d3s.optics.wavefront import clip_distance, overlap_share
 from d3s.types import FloatArray
 
 _Offset = Annotated[float, Field(ge=-1e3, le=1e3)]  # px
@@ -196,24 +196,6 @@ class LensErrors(ScenePart):
 PERFECT_LENS = LensErrors()
 
 
-def check_lenses(lenses: Any) -> None:
-    """Refuse lenses that are not two `LensErrors`."""
-    are_two = isinstance(lenses, tuple | list) and len(lenses) == 2
-    if not are_two or not all(isinstance(lens, LensErrors) for lens in lenses):
-        raise SceneError(f"lenses={short_repr(lenses)} must be two of LensErrors, left and right.")
-
-
-def lens_truth(lenses: tuple[LensErrors, LensErrors]) -> dict[str, NDArray[np.generic]]:
-    """Values of both lenses by name, such as lens_left_falloff; empty for perfect lenses."""
-    if lenses == (PERFECT_LENS, PERFECT_LENS):
-        return {}
-    return {
-        f"lens_{side}_{name}": np.array(value)
-        for side, lens in zip(("left", "right"), lenses, strict=True)
-        for name, value in lens.model_dump().items()
-    }
-
-
 _HEADER = """\
 # The errors of two lenses for D3S; values that are missing are those of a perfect lens. Use it with
 #     d3s simulate --lens FILE.toml
@@ -237,24 +219,121 @@ class LensFile(ScenePart):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a lens file.
-
-        Raises
-        ------
-        SceneError
-            Names the file and every field that is unknown or wrong.
-        """
+        """Read a lens file; a SceneError names every field that is wrong."""
         try:
             return cls(**LENS_FILE.read(path))
         except SceneError as error:
             raise SceneError(*error.problems, path=path) from error.__cause__
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the file atomically; `LensFile.load` returns equal lenses.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written, or exists with other content and `overwrite` is False.
-        """
+        """Write the file atomically; `LensFile.load` returns equal lenses."""
         write_text(path, LENS_FILE.format(self.model_dump()), overwrite=overwrite)
+
+
+# A typical lens: a stock achromat of 12 mm at f/6 in a home-made camera.
+#
+# `benchmarks/ray_trace.py` traces the cemented achromat AC064-013-A of Thorlabs, scaled to the
+# focal length of the paper's prototype, with a stop of 2 mm at its front; `benchmarks/results/
+# lens_trace.json` holds all figures. The cat-eye pupil is that of the same lens with 2 mm of glass,
+# cut to 2 mm across: small lenses clip oblique light at their rear face. Glare of a coated simple
+# lens in a matt black box and light past the partition are not traced.
+
+# Sensor distance of the camera that the lens was traced for, and the field radius there.
+_SENSOR_DISTANCE_M, _FIELD_RADIUS_M = 0.0121, 902.0 * 2e-6
+
+TYPICAL_LENS = LensErrors(
+    field_radius_px=902.0,  # the side of a view of 902 x 1802 pixels of 2 um, 8.5 degrees
+    distortion_third=-0.001743,
+    distortion_fifth=1.016e-05,
+    # The image is formed nearer to the lens by this many metres.
+    focus_sagittal_dpt=0.0002093 / _SENSOR_DISTANCE_M**2,
+    focus_tangential_dpt=0.000438 / _SENSOR_DISTANCE_M**2,
+    spherical_waves=-0.08796,
+    coma_field_waves=0.3998,
+    # The rear face, 0.206 radii off the middle, cuts the inner side of the pupil off.
+    clipping=-round(1 - float(overlap_share(0.206, 1.109)), 5),
+    clipping_radius=1.109,
+    falloff=0.03553,
+    glare=0.01,
+    crosstalk=0.003,
+)
+"""The lens as designed and traced, on its seat and on its axis."""
+
+# Separates the differences of lenses from other streams of a small seed.
+_LENS_KEY = int.from_bytes(b"LENS")
+
+# Standard deviations between lenses of a kind.
+_TILT_RAD = np.radians(0.5)  # glue: 20 um over a seat of 2 mm
+_SENSOR_TILT_RAD = np.radians(0.3)  # of the sensor against the plate of both lenses
+_STOP_SHARE = 0.15  # distortion, by a stop 0.1 mm off its place
+_POWER_SHARE = 0.02  # curvature, astigmatism and coma, by 1 % of focal length
+_COMA_WAVES = 0.02  # centration of 3 arc minutes
+_APERTURE_SHIFT_M = 20e-6
+_FALLOFF_CENTRE_PX = 10.0
+_TRANSMISSION = 0.03  # opening drilled to 1 %, coating, dirt; of the right lens against the left
+
+
+def typical_lenses(seed: int = 0, *, curvature: bool = True) -> tuple[LensErrors, LensErrors]:
+    """Left and right lens of one kind that differ as lenses of a kind do.
+
+    Parameters
+    ----------
+    seed
+        Seed of the differences from the design.
+    curvature
+        Whether focus changes over the field, by curvature, astigmatism and tilt.
+
+    Examples
+    --------
+    >>> import d3s
+    >>> left, right = d3s.typical_lenses(seed=3)
+    >>> left.distortion_third != right.distortion_third
+    True
+    """
+    entropy = seed_sequence(seed).entropy  # refuses a bad seed
+    rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(_LENS_KEY,)))
+    sensor_tilt_dpt = _tilt_dpt(_SENSOR_TILT_RAD) * rng.standard_normal(2)
+    left, right = (_one_of_its_kind(rng, sensor_tilt_dpt) for _ in range(2))
+    right = right.replace(transmission=1 + _TRANSMISSION * rng.standard_normal())
+    if not curvature:
+        flat = dict.fromkeys(
+            ("focus_sagittal_dpt", "focus_tangential_dpt", "focus_tilt_x_dpt", "focus_tilt_y_dpt"),
+            0.0,
+        )
+        left, right = left.replace(**flat), right.replace(**flat)
+    return left, right
+
+
+def _tilt_dpt(angle_rad: float) -> float:
+    """Change of focus at the field radius by a tilt of the image plane: h tan(angle) / s0²."""
+    return float(_FIELD_RADIUS_M * np.tan(angle_rad) / _SENSOR_DISTANCE_M**2)
+
+
+def _one_of_its_kind(rng: np.random.Generator, sensor_tilt_dpt: FloatArray) -> LensErrors:
+    # A tilted lens has its axis, the centre of all aberrations, at s0 tan(tilt), and its image
+    # plane is tilted with it.
+    tilt = _TILT_RAD * rng.standard_normal(2)
+    centre_px = np.tan(tilt) * _SENSOR_DISTANCE_M / 2e-6
+    focus_dpt = [_tilt_dpt(angle) for angle in tilt] + sensor_tilt_dpt
+    stop, power = 1 + np.array([_STOP_SHARE, _POWER_SHARE]) * rng.standard_normal(2)
+    coma = _COMA_WAVES * rng.standard_normal(2)
+    aperture_m = _APERTURE_SHIFT_M * rng.standard_normal(2)
+    brightest_px = _FALLOFF_CENTRE_PX * rng.standard_normal(2)
+    design = TYPICAL_LENS
+    return design.replace(
+        centre_x_px=centre_px[0],
+        centre_y_px=centre_px[1],
+        distortion_third=design.distortion_third * stop,
+        distortion_fifth=design.distortion_fifth * stop,
+        focus_tilt_x_dpt=focus_dpt[0],
+        focus_tilt_y_dpt=focus_dpt[1],
+        focus_sagittal_dpt=design.focus_sagittal_dpt * power,
+        focus_tangential_dpt=design.focus_tangential_dpt * power,
+        coma_field_waves=design.coma_field_waves * power,
+        coma_x_waves=coma[0],
+        coma_y_waves=coma[1],
+        aperture_shift_x_m=aperture_m[0],
+        aperture_shift_y_m=aperture_m[1],
+        falloff_centre_x_px=brightest_px[0],
+        falloff_centre_y_px=brightest_px[1],
+    )

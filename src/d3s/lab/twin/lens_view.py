@@ -13,8 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.lab.twin.blur import BlurModel, BlurredLayer, Canvas, Sheet, blur_sheet
-from d3s.lab.twin.distortion import (
+from d3s.lab.twin.blur import BlurredLayer, Canvas, Sheet, blur_sheet
+from d3s.lab.twin.geometry import Affine, View, Window
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
+from d3s.lab.twin.point_spread import Diffraction, Psf, disk, transfer
+from d3s.lab.twin.render import Front, add_edge_light, blend, front_of, round_spread
+from d3s.lab.twin.warp import (
     ViewDistortion,
     distort,
     distortion_of,
@@ -22,10 +26,6 @@ from d3s.lab.twin.distortion import (
     nearest_pixels,
     undistorted_places,
 )
-from d3s.lab.twin.geometry import Affine, View, Window
-from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
-from d3s.lab.twin.render import Front, add_edge_light, blend, front_of, render_view
-from d3s.lab.twin.spots import fast_even, transfer
 from d3s.optics.lens import Lens
 from d3s.optics.wavefront import Aberrations, overlap_share, pixels_per_slope, reach_px
 from d3s.runtime.parallel import run_together
@@ -41,7 +41,7 @@ _PROBES = 33  # places along each axis at which the change of the blur is looked
 # Margin for the tail of a spot, which is limited to the frequencies of the pixels.
 _TAIL_PX = 8
 # Rings of diffraction, beyond the geometric spot.
-RINGS_PX = 16
+_RINGS_PX = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class FieldLens:
 
     errors: LensErrors
     lens: Lens
-    blur_model: BlurModel
+    psf: Psf
     view: View
 
     @property
@@ -84,14 +84,14 @@ class FieldLens:
         `radius_px` is the signed blur radius on the axis, over the pixels of the view.
         """
         x, y = cols.astype(np.float64), rows.astype(np.float64)
-        return self.blur_px(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y, x, y)
+        return self.blur_px(radius_px.at(x, y), x, y)
 
     def aberrations(self, radius_px: Affine, x: float, y: float) -> Aberrations:
         """Wavefront and pupil at a pixel of the view, for a blur radius on the axis."""
         errors = self.errors
-        radius = np.asarray(radius_px.constant + radius_px.per_x * x + radius_px.per_y * y)
-        along, mixed, down = self.blur_px(radius, np.asarray(x), np.asarray(y))
-        across, below = (float(part) for part in self.places(np.asarray(x), np.asarray(y)))
+        place = np.asarray(x), np.asarray(y)
+        along, mixed, down = self.blur_px(radius_px.at(*place), *place)
+        across, below = (float(part) for part in self.places(*place))
         wave = errors.wavelength_m
         aperture = self.lens.aperture_radius_m or 1.0
         clip = errors.clip_offset
@@ -115,30 +115,19 @@ class FieldLens:
         share = overlap_share(self.errors.clip_offset * steps, self.errors.clipping_radius)
         return np.asarray(np.interp(radius, steps, share), dtype=np.float32)
 
-    def reach_px(self, radius_px: Affine, window: Window) -> float:
-        """Farthest that light of a window gets from the image of a perfect lens, in pixels."""
-        corners = [
-            self.aberrations(radius_px, x, y)
-            for x in np.linspace(window.col, window.col + window.cols, 5)
-            for y in np.linspace(window.row, window.row + window.rows, 5)
-        ]
-        return max(reach_px(corner, self.lens) for corner in corners)
-
 
 def field_lenses(
-    lenses: tuple[LensErrors, LensErrors], views: tuple[View, View], blur_model: BlurModel
+    lenses: tuple[LensErrors, LensErrors], views: tuple[View, View], psf: Psf
 ) -> tuple[FieldLens, FieldLens]:
     """Left and right lens with their errors."""
     left, right = (
-        FieldLens(
-            errors=errors, lens=view.optics.lens(view.camera), blur_model=blur_model, view=view
-        )
+        FieldLens(errors=errors, lens=view.optics.lens(view.camera), psf=psf, view=view)
         for errors, view in zip(lenses, views, strict=True)
     )
     return left, right
 
 
-def distorted_sheet(sheet: Sheet, field: FieldLens) -> Sheet:
+def _distorted_sheet(sheet: Sheet, field: FieldLens) -> Sheet:
     """Sheet whose canvas has the pixels of the view, as the lens draws them."""
     canvas = sheet.canvas
     if any(sheet.shift_px):
@@ -150,7 +139,7 @@ def distorted_sheet(sheet: Sheet, field: FieldLens) -> Sheet:
                 col=whole.col - int(np.floor(sheet.shift_px[0])),
             ),
             replace(field.lens, aperture_radius_m=0.0),
-            BlurModel(),
+            disk,
         )
         canvas = Canvas(window=layer.window, colour=layer.colour, alpha=layer.alpha)
     if field.distortion is not None:
@@ -162,7 +151,7 @@ def distorted_sheet(sheet: Sheet, field: FieldLens) -> Sheet:
     return sheet._replace(canvas=canvas, shift_px=(0.0, 0.0))
 
 
-def blur_over_field(
+def _blur_over_field(
     sheet: Sheet, frame: Window, field: FieldLens, lit: Mask | None = None
 ) -> BlurredLayer:
     """Blur a sheet, each point by the spot of its own place and depth.
@@ -190,6 +179,8 @@ def blur_over_field(
 
 
 class _Grid(NamedTuple):
+    """Layer to blur, node by node, onto the pixels `kept`."""
+
     sheet: Sheet
     channels: list[Image]
     kept: Window
@@ -201,19 +192,13 @@ class _Grid(NamedTuple):
 
 def _band(grid: _Grid, number: int) -> tuple[int, Image]:
     """Light of one row of nodes, and its first row in the window to fill."""
-    parts = []
-    for column in range(len(grid.nodes_x[number])):
-        part = _tile(grid, number, column)
-        if part is not None:
-            parts.append(part)
-    if not parts:
-        return 0, np.zeros((len(grid.channels), 0, grid.kept.cols), dtype=np.float32)
-    first = min(window.row for window, _ in parts)
-    last = max(window.row + window.rows for window, _ in parts)
+    tiles = (_tile(grid, number, column) for column in range(len(grid.nodes_x[number])))
+    parts = [tile for tile in tiles if tile is not None]
+    first = min((window.row for window, _ in parts), default=0)
+    last = max((window.row + window.rows for window, _ in parts), default=0)
     band = np.zeros((len(grid.channels), last - first, grid.kept.cols), dtype=np.float32)
     for window, light in parts:
-        rows = slice(window.row - first, window.row - first + window.rows)
-        band[:, rows, window.col : window.col + window.cols] += light
+        band[(slice(None), *window.within(Window(first, 0, *band.shape[1:])))] += light
     return first, band
 
 
@@ -229,8 +214,8 @@ def _tile(grid: _Grid, row: int, column: int) -> tuple[Window, Image] | None:
     aberrations = grid.field.aberrations(grid.sheet.radius_px, x, y)
     lens = grid.field.lens
     reach = int(np.ceil(reach_px(aberrations, lens))) + _TAIL_PX
-    if grid.field.blur_model.psf != "disk":
-        reach += max(RINGS_PX, reach)
+    if grid.field.psf is not disk:
+        reach += max(_RINGS_PX, reach)
     landing = patch.grown(reach, reach).common(grid.kept)
     if landing.is_empty:
         return None
@@ -240,8 +225,12 @@ def _tile(grid: _Grid, row: int, column: int) -> tuple[Window, Image] | None:
     weight = np.outer(
         _hat(grid.nodes_y, row, patch.row_numbers), _hat(nodes_x, column, patch.col_numbers)
     )
-    shape = fast_even(patch.rows + 2 * reach), fast_even(patch.cols + 2 * reach)
-    spread = transfer(shape, aberrations, lens, grid.field.blur_model)
+    # Even sizes of a fast FFT.
+    rows, cols = (
+        2 * fft.next_fast_len(size // 2 + reach + size % 2, real=True) for size in patch.shape
+    )
+    shape = int(rows), int(cols)
+    spread = transfer(shape, aberrations, lens, grid.field.psf)
     start = landing.within(patch.grown(reach, reach))
     light = np.empty((len(grid.channels), *landing.shape), dtype=np.float32)
     for channel, values in enumerate(grid.channels):
@@ -276,8 +265,7 @@ def _steps(
     cols = np.linspace(window.col, window.col + window.cols - 1, _PROBES)
     rows = np.linspace(window.row, window.row + window.rows - 1, _PROBES)
     x, y = np.meshgrid(cols, rows)
-    radius = radius_px.constant + radius_px.per_x * x + radius_px.per_y * y
-    blur = field.blur_px(radius, x, y)
+    blur = field.blur_px(radius_px.at(x, y), x, y)
     size = np.sqrt(0.5 * (blur[0] ** 2 + 2 * blur[1] ** 2 + blur[2] ** 2))
     errors = field.errors
     others = 3 * abs(errors.coma_field_waves) * errors.wavelength_m
@@ -330,8 +318,13 @@ def extra_reach_px(field: FieldLens, frame: Window) -> float:
     bent = 0.0 if field.distortion is None else largest_shift_px(field.distortion, frame)
     if not field.spreads:
         return bent
-    rings = 2 * RINGS_PX if field.blur_model.psf == "diffraction" else 0
-    return bent + rings + field.reach_px(Affine(0.0, 0.0, 0.0), frame)
+    rings = 2 * _RINGS_PX if isinstance(field.psf, Diffraction) else 0
+    farthest = max(
+        reach_px(field.aberrations(Affine(0.0, 0.0, 0.0), x, y), field.lens)
+        for x in np.linspace(frame.col, frame.col + frame.cols, 5)
+        for y in np.linspace(frame.row, frame.row + frame.rows, 5)
+    )
+    return bent + rings + farthest
 
 
 def render_through(
@@ -345,18 +338,21 @@ def render_through(
     """Light on the sensor, (rows, cols) of the frame, before the lens takes any away.
 
     Sheets are those that a perfect lens draws, front to back. `lit` are the pixels that are needed,
-    all by default; `edges` those at which edges are corrected, as for `render_view`.
+    all by default. Edges are corrected where a blurred mask is between 0 and 1, and only at the
+    pixels `edges` if these are given.
     """
+    lens, psf = field.lens, field.psf
     if field.spreads or field.distortion is not None:
-        sheets = [distorted_sheet(sheet, field) for sheet in sheets]
-    if not field.spreads:
-        return render_view(sheets, frame, field.lens, field.blur_model, edges)
-    image, found = blend((blur_over_field(sheet, frame, field, lit) for sheet in sheets), frame)
+        sheets = [_distorted_sheet(sheet, field) for sheet in sheets]
+    if field.spreads:
+        layers = (_blur_over_field(sheet, frame, field, lit) for sheet in sheets)
+    else:
+        layers = (blur_sheet(sheet, frame, lens, psf) for sheet in sheets)
+    image, found = blend(layers, frame)
     if edges is not None:
         found &= edges
-    add_edge_light(
-        image, frame, found, sheets, field.lens, field.blur_model, field.spread_at_pixels
-    )
+    spread = field.spread_at_pixels if field.spreads else round_spread
+    add_edge_light(image, frame, found, sheets, lens, psf, spread)
     return image
 
 
@@ -365,10 +361,10 @@ def front_through(
 ) -> Front:
     """Sharp image, if wanted, and inverse depth that a lens draws, without its blur."""
     if field.distortion is None:
-        return front_of(sheets, frame, colour=colour)
+        return front_of(sheets, frame)
     margin = int(np.ceil(largest_shift_px(field.distortion, frame))) + 1
     wide = frame.grown(margin, margin)
-    front = front_of(sheets, wide, colour=colour)
+    front = front_of(sheets, wide)
     image = front.colour
     if colour:
         image = distort(image, field.distortion, wide)
@@ -382,7 +378,7 @@ def _inverse_depth(
     plane = sheets[0].inverse_depth
     if len(sheets) == 1 and isinstance(plane, Affine):
         x, y = undistorted_places(distortion, frame)
-        return np.asarray(plane.constant + plane.per_x * x + plane.per_y * y, dtype=np.float32)
+        return np.asarray(plane.at(x, y), dtype=np.float32)
     return seen[nearest_pixels(distortion, frame, wide)]
 
 
@@ -405,10 +401,10 @@ def lens_light(
     """
     if all(field.errors == PERFECT_LENS for field in fields):
         return images
-    passed = [
-        image * _passed(field, window)
-        for image, field, window in zip(images, fields, windows, strict=True)
-    ]
+    passed = []
+    for image, field, window in zip(images, fields, windows, strict=True):
+        place = window.col_numbers, window.row_numbers[:, np.newaxis]
+        passed.append(image * field.errors.illumination(field.view, *place).astype(np.float32))
     result = []
     for camera, (own, field) in enumerate(zip(passed, fields, strict=True)):
         light, errors = own, field.errors
@@ -418,38 +414,25 @@ def lens_light(
         if errors.crosstalk:
             other = 1 - camera
             source = passed[other] if lit is None else passed[other] * lit[other]
-            leak = _blurred(source, _LEAK_WIDTH * errors.field_radius_px)
-            light = light + np.float32(errors.crosstalk) * _moved(leak, fields, windows, camera)
+            light = light + np.float32(errors.crosstalk) * _leak(source, fields, windows, camera)
         result.append(light)
     return result
 
 
-def _passed(field: FieldLens, window: Window) -> Image:
-    """Share of the light that a lens passes to each pixel of a window."""
-    light = field.errors.illumination(
-        field.view, window.col_numbers, window.row_numbers[:, np.newaxis]
-    )
-    return light.astype(np.float32)
-
-
-def _blurred(image: Image, sigma_px: float) -> Image:
-    """Image without detail, by a wide Gaussian."""
+def _leak(
+    image: Image, fields: tuple[FieldLens, FieldLens], windows: tuple[Window, Window], camera: int
+) -> Image:
+    """Light of the other lens on the pixels of this one, axis on axis, by a wide Gaussian."""
     import cv2
 
     rows, cols = image.shape
     size = max(1, cols // _SHRINK), max(1, rows // _SHRINK)
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    sigma = sigma_px / _SHRINK
+    sigma = _LEAK_WIDTH * fields[camera].errors.field_radius_px / _SHRINK
     small = cv2.GaussianBlur(small, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray(cv2.resize(small, (cols, rows), interpolation=cv2.INTER_LINEAR))
-
-
-def _moved(
-    leak: Image, fields: tuple[FieldLens, FieldLens], windows: tuple[Window, Window], camera: int
-) -> Image:
-    """Light of the other lens on the pixels of this one, axis on axis."""
+    wide = np.asarray(cv2.resize(small, (cols, rows)), dtype=np.float32)
     own, other = windows[camera], windows[1 - camera]
     (x, y), (other_x, other_y) = (fields[one].view.centre_px for one in (camera, 1 - camera))
-    rows = np.rint(own.row_numbers - y + other_y).astype(np.int64) - other.row
-    cols = np.rint(own.col_numbers - x + other_x).astype(np.int64) - other.col
-    return leak[np.ix_(np.clip(rows, 0, other.rows - 1), np.clip(cols, 0, other.cols - 1))]
+    row = np.rint(own.row_numbers - y + other_y).astype(np.int64) - other.row
+    col = np.rint(own.col_numbers - x + other_x).astype(np.int64) - other.col
+    return wide[np.ix_(np.clip(row, 0, other.rows - 1), np.clip(col, 0, other.cols - 1))]

@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from d3s.errors import SceneError
 from d3s.files.images import read_image
-from d3s.lab.twin.blur import BlurModel, Psf, Sheet
-from d3s.lab.twin.depth_map import EDGE_PX, checked_depth, depth_edges, sheets_of_depth_map
-from d3s.lab.twin.distortion import nearest_pixels
-from d3s.lab.twin.geometry import PERFECT, Mount, Window, mounted_views
-from d3s.lab.twin.layers import placed_layers, sheets_of_layers, sheets_of_view
-from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, check_lenses
+from d3s.lab.twin.blur import Sheet
+from d3s.lab.twin.depth_map import checked_depth, sheets_of_depth_map
+from d3s.lab.twin.geometry import PERFECT, Mount, View, Window, mounted_views
+from d3s.lab.twin.layers import placed_layers, sheets_of_layers
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
 from d3s.lab.twin.lens_view import (
     FieldLens,
     extra_reach_px,
@@ -23,15 +22,15 @@ from d3s.lab.twin.lens_view import (
     lens_light,
     render_through,
 )
-from d3s.lab.twin.render import find_occluded, front_of
-from d3s.lab.twin.scenes import DepthMapScene, LayeredScene, Scene
+from d3s.lab.twin.point_spread import Psf, PsfName, psf_of
+from d3s.lab.twin.render import EDGE_PX, find_occluded, front_of
+from d3s.lab.twin.scenes import DepthMapScene, Scene
 from d3s.lab.twin.sensor import Sensor, as_sensor, expose_pair, seed_sequence
 from d3s.lab.twin.textures import checked_image
+from d3s.lab.twin.warp import nearest_pixels
 from d3s.record import short_repr
 from d3s.rig import Rig
-from d3s.types import FloatArray, Image, Mask
-
-_Edges = tuple[Mask | None, Mask | None]
+from d3s.types import Image, Mask
 
 DEFAULT_SHAPE = (902, 1802)  # the frame of the paper's prototype
 _LARGEST_PX = 64_000_000
@@ -77,7 +76,7 @@ def simulate(
     noise: float | Sensor = 0.0,
     seed: int | Sequence[int] = 0,
     shape: tuple[int, int] | None = None,
-    psf: Psf = "disk",
+    psf: PsfName | Psf = "disk",
     wavelength_m: float = 550e-9,
     mounts: tuple[Mount, Mount] = (PERFECT, PERFECT),
     lenses: tuple[LensErrors, LensErrors] = (PERFECT_LENS, PERFECT_LENS),
@@ -99,7 +98,8 @@ def simulate(
         of the prototype, (902, 1802).
     psf
         Shape of a blurred point: "disk" is geometric optics, "gaussian" the model of the depth
-        equations, "diffraction" a perfect lens in light of one wavelength.
+        equations, "diffraction" a perfect lens in light of one wavelength; or a function from
+        frequencies (cycles/px), a signed blur radius (px) and the lens to the transfer function.
     wavelength_m
         Wavelength for "diffraction", in metres.
     mounts
@@ -128,9 +128,8 @@ def simulate(
     >>> print(f"{pair.depth_m.max():.1f} m, {pair.disparity_px.max():.1f} px")
     0.8 m, 29.0 px
     """
-    sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
-    check_camera(rig, mounts)
-    check_lenses(lenses)
+    sensor, spread = as_sensor(noise), psf_of(psf, wavelength_m)
+    check_camera(rig, mounts, lenses)
     if sensor.bayer is not None:
         raise SceneError(
             f"bayer={sensor.bayer!r} is for raw frames: a rectified pair was resampled, and has "
@@ -140,7 +139,7 @@ def simulate(
     source = _read_files(scene)
     frame = Window.frame(_checked_shape(shape, source))
     views = mounted_views(rig.optics, frame.shape, mounts)
-    fields = field_lenses(lenses, views, blur_model)
+    fields = field_lenses(lenses, views, spread)
     sheets, edges = _sheets(source, fields, frame)
     lights = [
         render_through(layers, frame, field, edges=at)
@@ -152,23 +151,19 @@ def simulate(
     return _with_truth(images, sheets, fields, frame, rig)
 
 
-def check_camera(rig: Any, mounts: Any) -> None:
-    """Refuse a rig that is no `Rig`, and mounts that are not two `Mount`."""
+def check_camera(rig: Any, mounts: Any, lenses: Any) -> None:
+    """Refuse a rig that is no `Rig`, and mounts and lenses that are not two each."""
     if not isinstance(rig, Rig):
         raise SceneError(f"rig={short_repr(rig)} must be a Rig. Read a rig file with Rig.load.")
-    are_two = isinstance(mounts, tuple | list) and len(mounts) == 2
-    if not are_two or not all(isinstance(mount, Mount) for mount in mounts):
-        raise SceneError(f"mounts={short_repr(mounts)} must be two of Mount, left and right.")
+    for name, given, kind in (("mounts", mounts, Mount), ("lenses", lenses, LensErrors)):
+        are_two = isinstance(given, tuple | list) and len(given) == 2
+        if not are_two or not all(isinstance(one, kind) for one in given):
+            raise SceneError(
+                f"{name}={short_repr(given)} must be two of {kind.__name__}, left and right."
+            )
 
 
-class _ImageWithDepth(NamedTuple):
-    """A depth-map scene, read and checked."""
-
-    image: Image
-    depth_m: FloatArray
-
-
-def _read_files(scene: Scene) -> _ImageWithDepth | LayeredScene:
+def _read_files(scene: Scene) -> Scene:
     """Read the files of a depth-map scene; layered scenes read their own files later."""
     if not isinstance(scene, DepthMapScene):
         if isinstance(scene, type) or not hasattr(scene, "layers_for"):
@@ -183,25 +178,22 @@ def _read_files(scene: Scene) -> _ImageWithDepth | LayeredScene:
     elif scene.encoding == "srgb":
         raise SceneError("encoding='srgb' is for files: an array is linear. Undo its curve first.")
     if not isinstance(depth, np.ndarray):
-        depth = _read_depth(depth)
+        if Path(depth).suffix.lower() not in _DEPTH_SUFFIXES:
+            raise SceneError(
+                f"depth_m={depth!r} must be {', '.join(_DEPTH_SUFFIXES)}, with floats in metres: "
+                "whole numbers do not say their unit."
+            )
+        depth = read_image(depth, allow_nan=True)
     try:
         image = checked_image(image, "image")
     except ValueError as error:
         raise SceneError(f"image {error}") from error
-    return _ImageWithDepth(image, checked_depth(depth, image))
+    depth = checked_depth(depth, image)
+    return DepthMapScene(image=image, depth_m=depth)
 
 
-def _read_depth(path: str) -> Image:
-    if Path(path).suffix.lower() not in _DEPTH_SUFFIXES:
-        raise SceneError(
-            f"depth_m={path!r} must be {', '.join(_DEPTH_SUFFIXES)}, with floats in metres: whole "
-            "numbers do not say their unit."
-        )
-    return read_image(path, allow_nan=True)
-
-
-def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[int, int]:
-    own = scene.image.shape if isinstance(scene, _ImageWithDepth) else None
+def _checked_shape(shape: Any, scene: Scene) -> tuple[int, int]:
+    own = scene.image.shape if isinstance(scene, DepthMapScene) else None
     if shape is None:
         return getattr(scene, "own_shape", DEFAULT_SHAPE) if own is None else (own[0], own[1])
     try:
@@ -219,34 +211,31 @@ def _checked_shape(shape: Any, scene: _ImageWithDepth | LayeredScene) -> tuple[i
 
 
 def _sheets(
-    scene: _ImageWithDepth | LayeredScene, fields: tuple[FieldLens, FieldLens], frame: Window
-) -> tuple[tuple[list[Sheet], list[Sheet]], _Edges]:
+    scene: Scene, fields: tuple[FieldLens, FieldLens], frame: Window
+) -> tuple[list[list[Sheet]], tuple[Mask | None, Mask | None]]:
+    """Sheets of both views; of a depth map also the pixels at which edges are corrected."""
     views = (fields[0].view, fields[1].view)
     extra_px = max(extra_reach_px(field, frame) for field in fields)
-    if not isinstance(scene, _ImageWithDepth):
+    if not isinstance(scene, DepthMapScene):
         layers = scene.layers_for(views[0].optics, frame.shape)
         placed = placed_layers(layers, views[0].optics, frame.shape)
-        frames = (frame, frame)
-        if not extra_px:
-            return sheets_of_layers(placed, views, frames), (None, None)
-        left, right = (sheets_of_view(placed, views, frames, camera, extra_px) for camera in (0, 1))
-        return (left, right), (None, None)
-    left, right = sheets_of_depth_map(*scene, views, extra_px)
-    if len(left) == 1:
-        return (left, right), (None, None)
-    in_left, in_right = (
-        _dilate_by_blur(
-            depth_edges(front_of(sheets, frame, colour=False).inverse_depth, view), sheets
-        )
-        for sheets, view in zip((left, right), views, strict=True)
-    )
-    return (left, right), (in_left, in_right)
+        return sheets_of_layers(placed, views, (frame, frame), extra_px), (None, None)
+    sheets = sheets_of_depth_map(scene.image, scene.depth_m, views, extra_px)
+    if len(sheets[0]) == 1:
+        return sheets, (None, None)
+    left, right = (_edges(own, frame, view) for own, view in zip(sheets, views, strict=True))
+    return sheets, (left, right)
 
 
-def _dilate_by_blur(edges: Mask, sheets: list[Sheet]) -> Mask:
-    """Pixels within the blur of an edge."""
+def _edges(sheets: list[Sheet], frame: Window, view: View) -> Mask:
+    """Pixels within the blur of a jump in depth to the next pixel on the right or below."""
     import cv2
 
+    inverse_depth = front_of(sheets, frame).inverse_depth
+    disparity = inverse_depth * np.float32(view.disparity_per_dpt)
+    edges = np.zeros(disparity.shape, dtype=np.bool_)
+    edges[:, :-1] |= np.abs(np.diff(disparity, axis=1)) > EDGE_PX
+    edges[:-1] |= np.abs(np.diff(disparity, axis=0)) > EDGE_PX
     reach = int(np.ceil(max(abs(sheet.radius_px.constant) for sheet in sheets))) + 2
     kernel = np.ones((2 * reach + 1, 2 * reach + 1), dtype=np.uint8)
     return cv2.dilate(edges.astype(np.uint8), kernel).astype(np.bool_)
@@ -254,17 +243,17 @@ def _dilate_by_blur(edges: Mask, sheets: list[Sheet]) -> Mask:
 
 def _with_truth(
     images: tuple[Image, Image],
-    sheets: tuple[list[Sheet], list[Sheet]],
+    sheets: list[list[Sheet]],
     fields: tuple[FieldLens, FieldLens],
     frame: Window,
     rig: Rig,
 ) -> Pair:
     front = front_of(sheets[0], frame)
     views = (fields[0].view, fields[1].view)
-    is_one = len(sheets[1]) == 1
-    behind = None if is_one else front_of(sheets[1], frame, colour=False).inverse_depth
-    step_dpt = EDGE_PX / max(views[0].disparity_per_dpt, 1e-9)  # 0 for a camera without baseline
-    occluded = find_occluded(front.inverse_depth, behind, views, step_dpt)
+    behind = np.zeros_like(front.inverse_depth)  # one sheet hides nothing
+    if len(sheets[1]) > 1:
+        behind = front_of(sheets[1], frame).inverse_depth
+    occluded = find_occluded(front.inverse_depth, behind, views)
     distortion = fields[0].distortion
     if distortion is not None:
         front = front_through(sheets[0], frame, fields[0])

@@ -8,17 +8,16 @@ about its own axis, and rotating the whole sensor back exchanges the halves.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from d3s.errors import SceneError
-from d3s.lab.twin.blur import BlurModel, Psf
 from d3s.lab.twin.geometry import Mount, ScenePart, View, Window
-from d3s.lab.twin.layers import PlacedLayer, placed_layers, sheets_of_view
-from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors, check_lenses, lens_truth
+from d3s.lab.twin.layers import PlacedLayer, placed_layers, sheets_of_layers
+from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
 from d3s.lab.twin.lens_view import (
     FieldLens,
     extra_reach_px,
@@ -28,6 +27,7 @@ from d3s.lab.twin.lens_view import (
     render_through,
 )
 from d3s.lab.twin.pair import check_camera
+from d3s.lab.twin.point_spread import Psf, PsfName, psf_of
 from d3s.lab.twin.scenes import DepthMapScene, Scene
 from d3s.lab.twin.sensor import Sensor, as_sensor, generator, seed_sequence
 from d3s.record import short_repr
@@ -104,21 +104,21 @@ class RawFrame:
     def truth(self) -> dict[str, NDArray[np.generic]]:
         """Depth, and all values that a calibration should find, by name."""
         left, right = self.mounts
-        return {
+        truth: dict[str, Any] = {
             "depth_m": self.depth_m,
-            "anchor_left_px": np.array(self.anchor_left_px),
-            "anchor_right_px": np.array(self.anchor_right_px),
+            "anchor_left_px": self.anchor_left_px,
+            "anchor_right_px": self.anchor_right_px,
             # Similarity from the right view to the left one, as in `Calibration`.
-            "rectify_scale": np.array(left.scale / right.scale),
-            "rectify_angle_rad": np.array(left.roll_rad - right.roll_rad),
-            "rectify_shift_y_px": np.array(0.0),
-            **{
-                f"{name}_{side}": np.array(getattr(mount, name))
-                for side, mount in (("left", left), ("right", right))
-                for name in ("scale", "roll_rad", "shift_x_px", "shift_y_px")
-            },
-            **lens_truth(self.lenses),
+            "rectify_scale": left.scale / right.scale,
+            "rectify_angle_rad": left.roll_rad - right.roll_rad,
+            "rectify_shift_y_px": 0.0,
         }
+        for side, mount in zip(("left", "right"), self.mounts, strict=True):
+            truth |= {f"{name}_{side}": value for name, value in mount.model_dump().items()}
+        if self.lenses != (PERFECT_LENS, PERFECT_LENS):
+            for side, lens in zip(("left", "right"), self.lenses, strict=True):
+                truth |= {f"lens_{side}_{name}": one for name, one in lens.model_dump().items()}
+        return {name: np.asarray(value) for name, value in truth.items()}
 
 
 def simulate_raw(
@@ -127,7 +127,7 @@ def simulate_raw(
     *,
     noise: float | Sensor = 0.0,
     seed: int | Sequence[int] = 0,
-    psf: Psf = "disk",
+    psf: PsfName | Psf = "disk",
     wavelength_m: float = 550e-9,
     layout: RawLayout = RawLayout(),  # noqa: B008 - frozen
     mounts: tuple[Mount, Mount] = DEFAULT_MOUNTS,
@@ -172,11 +172,10 @@ def simulate_raw(
     SceneError
         Names the value that is wrong, before anything is rendered.
     """
-    sensor, blur_model = as_sensor(noise), BlurModel(psf=psf, wavelength_m=wavelength_m)
+    sensor, spread = as_sensor(noise), psf_of(psf, wavelength_m)
     if bayer is not None:
         sensor = sensor.replace(bayer=bayer)
-    check_camera(rig, mounts)
-    check_lenses(lenses)
+    check_camera(rig, mounts, lenses)
     noise_seed = seed_sequence(seed)
     if not isinstance(layout, RawLayout):
         raise SceneError(f"layout={short_repr(layout)} must be a RawLayout.")
@@ -189,48 +188,26 @@ def simulate_raw(
     fields = (_field_window(views[0], layout), _field_window(views[1], layout))
     half = (layout.rows_px, layout.cols_px // 2)
     placed = placed_layers(scene.layers_for(rig.optics, half), rig.optics, half)
-    both = field_lenses(lenses, views, blur_model)
-    light, depth = _filtered_light_and_depth(placed, both, fields, layout, sensor)
-    rng = generator(noise_seed)
+    both = field_lenses(lenses, views, spread)
+    if sensor.bayer is None:
+        light, depth = _light_and_depth(placed, both, fields, layout, sensor)
+    else:
+        light, sites = np.empty(layout.shape, dtype=np.float32), site_channels(sensor.bayer)
+        for channel, share in enumerate(sensor.channel_shares or (1.0, 1.0, 1.0)):
+            own = [one._replace(channel=channel) for one in placed]
+            behind, depth = _light_and_depth(own, both, fields, layout, sensor)
+            for i, j in np.argwhere(sites == channel):
+                light[i::2, j::2] = np.float32(share) * behind[i::2, j::2]
     # Gain, offset and vignetting are already in the light; the rest belongs to the sensor.
     bare = sensor.replace(gain=(1.0, 1.0), offset=(0.0, 0.0), vignetting=0.0)
-    image = bare.expose(light, camera=0, rng=rng)
     return RawFrame(
-        image=image,
+        image=bare.expose(light, camera=0, rng=generator(noise_seed)),
         depth_m=depth,
         rig=rig,
         layout=layout,
         mounts=mounts,
         lenses=(lenses[0], lenses[1]),
     )
-
-
-def _filtered_light_and_depth(
-    placed: list[PlacedLayer],
-    lenses: tuple[FieldLens, FieldLens],
-    fields: tuple[Window, Window],
-    layout: RawLayout,
-    sensor: Sensor,
-) -> tuple[Image, Image]:
-    """Light on the whole sensor, behind its colour filters if it has some, and the depth."""
-    if sensor.bayer is None:
-        return _light_and_depth(placed, lenses, fields, layout, sensor)
-    lights = []
-    for channel in range(3):
-        in_channel = [one._replace(channel=channel) for one in placed]
-        light, depth = _light_and_depth(in_channel, lenses, fields, layout, sensor)
-        lights.append(light)
-    return _behind_filters(lights, sensor.bayer, sensor.channel_shares or (1.0, 1.0, 1.0)), depth
-
-
-def _behind_filters(lights: list[Image], order: str, shares: tuple[float, float, float]) -> Image:
-    """Light of three channels on the pixels of a colour sensor, by the share each filter passes."""
-    out = np.empty_like(lights[0])
-    sites = site_channels(order)
-    for i, j in np.ndindex(2, 2):
-        channel = sites[i, j]
-        out[i::2, j::2] = np.float32(shares[channel]) * lights[channel][i::2, j::2]
-    return out
 
 
 def _light_and_depth(
@@ -245,19 +222,20 @@ def _light_and_depth(
     depth = np.full(layout.shape, np.nan, dtype=np.float32)
     views = (lenses[0].view, lenses[1].view)
     parts = [field.within(Window.frame(layout.shape)) for field in fields]
-    images, shares = [], []
-    for view, lens, field in zip(views, lenses, fields, strict=True):
+    shares = [_illumination(*both, layout) for both in zip(views, fields, strict=True)]
+    images = []
+    for camera, (lens, field, share) in enumerate(zip(lenses, fields, shares, strict=True)):
         extra_px = extra_reach_px(lens, field)
-        sheets = sheets_of_view(placed, views, fields, view.camera, extra_px)
-        share = _illumination(view, layout, field)
-        if view.camera == 0:
+        (sheets,) = sheets_of_layers(placed, views, fields, extra_px, (camera,))
+        if camera == 0:
             inverse = front_through(sheets, field, lens, colour=False).inverse_depth
             depth[parts[0]] = np.where(share > 0.5, 1 / inverse, np.float32(np.nan))
         images.append(render_through(sheets, field, lens, lit=share > 0))
-        shares.append(share)
     images = lens_light(images, lenses, fields, shares)
     for camera, (share, image) in enumerate(zip(shares, images, strict=True)):
-        share *= _vignette(views[camera], layout, fields[camera], sensor.vignetting)
+        # Vignetting is least on the axis, and largest at the edge of the field.
+        radius = _from_axis(views[camera], fields[camera]) / layout.field_radius_px
+        share *= (1 - sensor.vignetting * np.minimum(radius, 1.0) ** 2).astype(np.float32)
         image *= np.float32(sensor.gain[camera])
         image += np.float32(sensor.offset[camera])
         image *= share
@@ -273,13 +251,9 @@ def _views(optics: Optics, layout: RawLayout, mounts: tuple[Mount, Mount]) -> tu
             f"cols_px={layout.cols_px} is too small for the rig: its lenses are {apart_px:.0f} px "
             "apart. Only lenses that share a sensor have a raw frame."
         )
+    axes = [(x + layout.side(camera) * apart_px / 2, y) for camera in (0, 1)]
     left, right = (
-        View(
-            optics=optics,
-            camera=camera,
-            axis_px=(x + layout.side(camera) * apart_px / 2, y),
-            mount=mounts[camera],
-        )
+        View(optics=optics, camera=camera, axis_px=axes[camera], mount=mounts[camera])
         for camera in (0, 1)
     )
     return left, right
@@ -294,27 +268,20 @@ def _field_window(view: View, layout: RawLayout) -> Window:
     side = layout.side(view.camera)
     first = max(x - reach, middle - shadow if side > 0 else 0.0)
     last = min(x + reach, middle + shadow if side < 0 else layout.cols_px - 1.0)
-    top, bottom = int(np.floor(y - reach)), int(np.ceil(y + reach))
-    box = Window(
-        top, int(np.floor(first)), bottom - top + 1, int(np.ceil(last)) - int(np.floor(first)) + 1
-    ).common(Window.frame(layout.shape))
+    top, begin = int(np.floor(y - reach)), int(np.floor(first))
+    bottom, end = int(np.ceil(y + reach)), int(np.ceil(last))
+    box = Window(top, begin, bottom - top + 1, end - begin + 1).common(Window.frame(layout.shape))
     if box.is_empty:
         raise SceneError(f"the {'left' if side < 0 else 'right'} half gets no light at all.")
     return box
 
 
-def _illumination(view: View, layout: RawLayout, field: Window) -> Image:
+def _illumination(view: View, field: Window, layout: RawLayout) -> Image:
     """Share of the light that reaches each pixel, given the round field and the partition."""
     share = _step((layout.field_radius_px - _from_axis(view, field)) / layout.field_edge_px)
     inward = layout.side(view.camera) * (field.col_numbers[np.newaxis, :] - layout.middle_px[0])
     share = share * _step((inward - layout.partition_px / 2) / layout.partition_edge_px)
     return share.astype(np.float32)
-
-
-def _vignette(view: View, layout: RawLayout, field: Window, vignetting: float) -> Image:
-    """Share of the light left by vignetting: 1 on the axis, least at the edge of the field."""
-    radius = np.minimum(_from_axis(view, field) / layout.field_radius_px, 1.0)
-    return (1 - vignetting * radius**2).astype(np.float32)
 
 
 def _from_axis(view: View, field: Window) -> FloatArray:

@@ -17,10 +17,10 @@ from pydantic import (
 from d3s.atomic import write_text
 from d3s.document import MAX_BYTES, MAX_LINE_CHARS, DocumentKind
 from d3s.errors import SceneError
-from d3s.lab.twin.blur import Psf
 from d3s.lab.twin.geometry import PERFECT, Mount, ScenePart
 from d3s.lab.twin.lens_errors import PERFECT_LENS, LensErrors
 from d3s.lab.twin.pair import DEFAULT_SHAPE
+from d3s.lab.twin.point_spread import PsfName
 from d3s.lab.twin.random_scene import RandomScene
 from d3s.lab.twin.raw import DEFAULT_MOUNTS, RawLayout
 from d3s.lab.twin.scenes import BentPlane, Depth, DepthMapScene, Layered, Plane, TiltedPlane
@@ -57,7 +57,15 @@ _Size = Annotated[int, Field(ge=1)]
 
 def _as_scene(given: Any) -> RecipeScene:
     """Scene that a file can hold, from a scene or from a table with its kind."""
-    scene = _from_table(given) if isinstance(given, Mapping) else given
+    scene = given
+    if isinstance(given, Mapping):
+        known, fields = ", ".join(SCENES), dict(given)
+        if "kind" not in fields:
+            raise SceneError(f"kind is missing: one of {known}.")
+        kind = fields.pop("kind")
+        if not isinstance(kind, str) or kind not in SCENES:
+            raise SceneError(f"kind={short_repr(kind)} must be one of {known}.")
+        scene = SCENES[kind](**fields)
     if type(scene) not in _KINDS:
         raise ValueError(f"must be a scene: {', '.join(one.__name__ for one in _KINDS)}.")
     problems = tuple(_unstorable(scene.model_dump(), ""))
@@ -65,16 +73,6 @@ def _as_scene(given: Any) -> RecipeScene:
         raise SceneError(*problems)
     checked: RecipeScene = scene
     return checked
-
-
-def _from_table(table: Mapping[str, Any]) -> RecipeScene:
-    known = ", ".join(SCENES)
-    if "kind" not in table:
-        raise SceneError(f"kind is missing: one of {known}.")
-    kind = table["kind"]
-    if not isinstance(kind, str) or kind not in SCENES:
-        raise SceneError(f"kind={short_repr(kind)} must be one of {known}.")
-    return SCENES[kind](**{name: table[name] for name in table if name != "kind"})
 
 
 def _unstorable(value: Any, name: str) -> Iterator[str]:
@@ -132,7 +130,7 @@ class Recipe(ScenePart):
     shape: Converted[tuple[_Size, _Size] | None] = Field(
         default=None, validate_default=True, description="rows and columns of each view of a pair"
     )
-    psf: Psf = Field(default="disk", description="the shape of a blurred point")
+    psf: PsfName = Field(default="disk", description="the shape of a blurred point")
     wavelength_m: float = Field(
         default=550e-9, gt=1e-7, lt=2e-5, description="the wavelength, for diffraction"
     )
@@ -289,19 +287,9 @@ class Recipe(ScenePart):
             return self.scene.replace(seed=self.scene.seed + frame)
         return self.scene
 
-    def seed_of(self, frame: int) -> tuple[int, int]:
-        """Seed of the noise of one frame."""
-        return self.seed, frame
-
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a recipe file.
-
-        Raises
-        ------
-        SceneError
-            Names the file and every field that is missing, unknown or wrong.
-        """
+        """Read a recipe file; a SceneError names every field that is wrong."""
         try:
             return cls(**RECIPE_FILE.read(path))
         except SceneError as error:
@@ -310,12 +298,7 @@ class Recipe(ScenePart):
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the recipe atomically; `Recipe.load` returns an equal recipe.
 
-        Raises
-        ------
-        SceneError
-            If the recipe is too long for a file.
-        OutputError
-            If the file cannot be written, or exists with other content and `overwrite` is False.
+        An OutputError if the file exists with other content and `overwrite` is False.
         """
         write_text(path, self.text(), overwrite=overwrite)
 

@@ -13,14 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d3s.lab.twin.blur import BlurModel, BlurredLayer, Sheet, blur_sheet
+from d3s.lab.twin.blur import BlurredLayer, Sheet
 from d3s.lab.twin.geometry import Affine, View, Window
-from d3s.lab.twin.masks import Coverage
+from d3s.lab.twin.point_spread import Psf, gaussian_width
 from d3s.optics.lens import Lens
 from d3s.optics.wavefront import pupil_points
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
 from d3s.types import FloatArray, Image, Mask
+
+EDGE_PX = 1.0
+"""Change of disparity from one pixel to the next, above which they belong to different objects."""
 
 
 class Front(NamedTuple):
@@ -30,16 +33,12 @@ class Front(NamedTuple):
     inverse_depth: Image  # 1/m
 
 
-def front_of(sheets: list[Sheet], frame: Window, *, colour: bool = True) -> Front:
+def front_of(sheets: list[Sheet], frame: Window) -> Front:
     """Sharp image, and inverse depth of the surface that covers at least half of each pixel.
 
     A sheet with a sub-pixel shift is read at its nearest pixels, which moves the edge of a mask by
     up to half a pixel.
-
-    Without `colour` the image is 0; it is wanted only for sheets without a shift.
     """
-    if len(sheets) == 1 and sheets[0].canvas.alpha is None:
-        return _front_of_one(sheets[0], frame)
     image = np.zeros(frame.shape, dtype=np.float32)
     inverse = np.zeros(frame.shape, dtype=np.float32)
     free = np.ones(frame.shape, dtype=np.float32)
@@ -50,24 +49,15 @@ def front_of(sheets: list[Sheet], frame: Window, *, colour: bool = True) -> Fron
         kept = window.common(frame)
         there, here = kept.within(window), kept.within(frame)
         depth = _inverse_depth(sheet, kept, there)
-        if canvas.alpha is None:
-            np.copyto(inverse[here], depth, where=free[here] >= 0.5)
-            if colour:
-                image[here] += free[here] * canvas.colour[there]
-            break
-        left = free[here] * (1 - canvas.alpha[there])
+        left = np.zeros_like(free[here])
+        if canvas.alpha is not None:
+            left = free[here] * (1 - canvas.alpha[there])
         np.copyto(inverse[here], depth, where=(free[here] >= 0.5) & (left < 0.5))
-        if colour:
-            image[here] += free[here] * canvas.colour[there]
+        image[here] += free[here] * canvas.colour[there]
         free[here] = left
+        if canvas.alpha is None:
+            break
     return Front(image, inverse)
-
-
-def _front_of_one(sheet: Sheet, frame: Window) -> Front:
-    there = frame.within(sheet.canvas.window)
-    inverse = np.empty(frame.shape, dtype=np.float32)
-    inverse[:] = _inverse_depth(sheet, frame, there)
-    return Front(sheet.canvas.colour[there].copy(), inverse)
 
 
 def _inverse_depth(sheet: Sheet, kept: Window, there: tuple[slice, slice]) -> Image:
@@ -78,16 +68,13 @@ def _inverse_depth(sheet: Sheet, kept: Window, there: tuple[slice, slice]) -> Im
     return sheet.inverse_depth.over(kept.row_numbers, kept.col_numbers).astype(np.float32)
 
 
-def find_occluded(
-    inverse_left: Image, inverse_right: Image | None, views: tuple[View, View], step_dpt: float
-) -> Mask:
+def find_occluded(inverse_left: Image, inverse_right: Image, views: tuple[View, View]) -> Mask:
     """Pixels of the left view whose point is hidden from the right camera, or outside its frame.
 
-    Inverse depths are in 1/m; `inverse_right` is None if nothing can hide anything. A point is
-    hidden if the right camera sees a surface nearer by more than `step_dpt`.
+    Inverse depths are in 1/m. A point is hidden if the right camera sees a surface nearer by more
+    than `EDGE_PX` of disparity.
     """
-    if inverse_right is None:
-        inverse_right = np.zeros((0, 0), dtype=np.float32)
+    step_dpt = EDGE_PX / max(views[0].disparity_per_dpt, 1e-9)  # 0 for a camera without baseline
     to_right = np.linalg.inv(views[1].ray_matrix)
     # Position in the right view: `far` at infinity, plus `near` per 1/m of inverse depth.
     far = to_right @ views[0].ray_matrix
@@ -111,7 +98,6 @@ def _hide_rows(
     out: Mask,
 ) -> None:
     rows, cols = out.shape
-    is_alone = inverse_right.size == 0
     for i in range(start, stop):
         for j in range(cols):
             inverse = inverse_left[i, j]
@@ -119,7 +105,7 @@ def _hide_rows(
             y = far[1, 0] * j + far[1, 1] * i + far[1, 2] + near[1] * inverse
             # The sensor ends half a pixel beyond the outermost pixel centre.
             out[i, j] = x < -0.5 or y < -0.5 or x >= cols - 0.5 or y >= rows - 0.5
-            if not is_alone and not out[i, j]:
+            if not out[i, j]:
                 out[i, j] = inverse_right[int(y + 0.5), int(x + 0.5)] > inverse + step_dpt
 
 
@@ -130,24 +116,7 @@ along x, mixed, along y."""
 # Points of the opening. More points change an edge by less than 0.05 % of full scale.
 _FEWEST_POINTS, _MOST_POINTS = 16, 36
 _PIXELS_AT_ONCE = 40_000
-
-
-def render_view(
-    sheets: list[Sheet], frame: Window, lens: Lens, blur_model: BlurModel, edges: Mask | None = None
-) -> Image:
-    """Light on the sensor, (rows, cols) of the frame, full scale 1.
-
-    Edges are corrected at the pixels `edges`; where a blurred mask is between 0 and 1, unless
-    given.
-    """
-    if len(sheets) == 1 and sheets[0].canvas.alpha is None:
-        return blur_sheet(sheets[0], frame, lens, blur_model).colour
-    layers = (blur_sheet(sheet, frame, lens, blur_model) for sheet in sheets)
-    image, found = blend(layers, frame)
-    if edges is not None:
-        found &= edges
-    add_edge_light(image, frame, found, sheets, lens, blur_model)
-    return image
+_LEAST_SHARE = np.float32(2e-3)  # of the light that shows
 
 
 def blend(layers: Iterable[BlurredLayer], frame: Window) -> tuple[Image, Mask]:
@@ -160,15 +129,11 @@ def blend(layers: Iterable[BlurredLayer], frame: Window) -> tuple[Image, Mask]:
         image[part] += free[part] * layer.colour
         if layer.alpha is None:
             break
-        _mark_edges(found, layer.alpha, part, free)
+        # Edges: where the layer is visible, and neither absent nor opaque.
+        is_partly = (layer.alpha > _LEAST_SHARE) & (layer.alpha < 1 - _LEAST_SHARE)
+        found[part] |= is_partly & (free[part] > _LEAST_SHARE)
         free[part] *= 1 - layer.alpha
     return image, found
-
-
-def _opening_points(count: int, lens: Lens, blur_model: BlurModel) -> NDArray[np.float32]:
-    """(count, 2) points (x, y) spread over an opening of radius 1, in proportion to its light."""
-    width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
-    return np.ascontiguousarray(pupil_points(count, width).T, dtype=np.float32)
 
 
 def add_edge_light(
@@ -177,33 +142,40 @@ def add_edge_light(
     edges: Mask,
     sheets: list[Sheet],
     lens: Lens,
-    blur_model: BlurModel,
-    spread: Spread | None = None,
+    psf: Psf,
+    spread: Spread,
 ) -> None:
     """Add the covariance over the opening to a blended image, in place.
 
     `image` holds the pixels `frame`, and is corrected at `edges`. `spread` is the blur at pixels of
-    the view, by default that of a lens without errors. A pinhole needs no correction.
+    the view. A pinhole needs no correction.
     """
-    spread = spread or _round_spread
     rows, cols = np.nonzero(edges)
     if lens.aperture_radius_m == 0 or not rows.size:
         return
     largest = max(max(map(abs, sheet.radius_px.range_over(frame))) for sheet in sheets)
     count = int(np.clip(np.pi * largest**2 / 2, _FEWEST_POINTS, _MOST_POINTS))
-    points = _opening_points(count, lens, blur_model)
+    # Spread over an opening of radius 1, in proportion to its light.
+    opening = pupil_points(count, gaussian_width(psf, lens))
+    points: Image = np.ascontiguousarray(opening.T, dtype=np.float32)
     for begin in range(0, rows.size, _PIXELS_AT_ONCE):
         part = slice(begin, begin + _PIXELS_AT_ONCE)
         places = rows[part] + frame.row, cols[part] + frame.col
         image[rows[part], cols[part]] += _covariance(*places, sheets, points, spread)
 
 
-def _round_spread(
-    radius_px: Affine, rows: NDArray[np.int64], cols: NDArray[np.int64]
-) -> FloatArray:
+def round_spread(radius_px: Affine, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> FloatArray:
     """Blur of a lens without errors: equal along x and y."""
-    radius = radius_px.constant + radius_px.per_x * cols + radius_px.per_y * rows
+    radius = radius_px.at(cols.astype(np.float64), rows.astype(np.float64))
     return np.stack([radius, np.zeros_like(radius), radius])
+
+
+class _Opening(NamedTuple):
+    """Light through all points of the opening, of the layers so far."""
+
+    free: Image  # (pixels, points) share that the layers leave to what is behind
+    mean_free: Image  # (pixels,) product of the mean shares
+    light: Image  # (pixels,) mean of the blended light, minus the blend of the mean layers
 
 
 def _covariance(
@@ -214,37 +186,21 @@ def _covariance(
     spread: Spread,
 ) -> Image:
     """Mean over the opening of the blended light, minus the blend of the mean layers."""
-    free = np.ones((rows.size, len(points)), dtype=np.float32)
-    free_on_average = np.ones(rows.size, dtype=np.float32)
-    difference = np.zeros(rows.size, dtype=np.float32)
-    none = np.zeros((0, 0), dtype=np.float32)
+    opening = _Opening(
+        free=np.ones((rows.size, len(points)), dtype=np.float32),
+        mean_free=np.ones(rows.size, dtype=np.float32),
+        light=np.zeros(rows.size, dtype=np.float32),
+    )
     for sheet in sheets:
-        canvas = sheet.canvas
-        run_over_rows(
-            _pass_layer,
-            rows.size,
-            rows,
-            cols,
-            points,
-            canvas.colour,
-            none if canvas.alpha is None else canvas.alpha,
-            _Origin(
-                float(sheet.shift_px[0] - canvas.window.col),
-                float(sheet.shift_px[1] - canvas.window.row),
-            ),
-            spread(sheet.radius_px, rows, cols),
-            free,
-            free_on_average,
-            difference,
-        )
-    return difference
-
-
-class _Origin(NamedTuple):
-    """Position of pixel (0, 0) of the view on a canvas, in pixels."""
-
-    x: float
-    y: float
+        colour, alpha = sheet.canvas.colour, sheet.canvas.alpha
+        alpha = np.zeros((0, 0), dtype=np.float32) if alpha is None else alpha
+        window, (dx, dy) = sheet.canvas.window, sheet.shift_px
+        # Pixel (0, 0) of the view on the canvas.
+        origin = float(dx - window.col), float(dy - window.row)
+        blur_px = spread(sheet.radius_px, rows, cols)
+        places = (rows, cols, points, colour, alpha, origin, blur_px)
+        run_over_rows(_pass_layer, rows.size, *places, opening)
+    return opening.light
 
 
 @compiled
@@ -255,14 +211,14 @@ def _pass_layer(
     cols: NDArray[np.int64],
     points: Image,
     colour: Image,
-    alpha: Coverage,
-    origin: _Origin,
+    alpha: Image,
+    origin: tuple[float, float],
     blur_px: FloatArray,
-    free: Image,
-    free_on_average: Image,
-    out: Image,
+    opening: _Opening,
 ) -> None:
     """Add the light of one layer through each point of the opening, and update the free share."""
+    free, free_on_average, out = opening
+    left, top = origin
     count = points.shape[0]
     widest = np.sqrt(np.max(points[:, 0] ** 2 + points[:, 1] ** 2))
     is_opaque = alpha.size == 0
@@ -272,10 +228,10 @@ def _pass_layer(
         along, mixed, down = blur_px[0, n], blur_px[1, n], blur_px[2, n]
         reach = (max(abs(along), abs(down)) + abs(mixed)) * widest
         far_from_layer = not is_opaque and (
-            y + origin.y + reach < 0
-            or x + origin.x + reach < 0
-            or y + origin.y - reach > last_row
-            or x + origin.x - reach > last_col
+            y + top + reach < 0
+            or x + left + reach < 0
+            or y + top - reach > last_row
+            or x + left - reach > last_col
         )
         if far_from_layer or free_on_average[n] < 1e-6:
             continue
@@ -284,8 +240,8 @@ def _pass_layer(
         mean_alpha = 0.0
         for j in range(count):
             # From a point further right in the opening, a near point is seen further left.
-            b = y + origin.y + (down * points[j, 1] + mixed * points[j, 0])
-            a = x + origin.x + (along * points[j, 0] + mixed * points[j, 1])
+            b = y + top + (down * points[j, 1] + mixed * points[j, 0])
+            a = x + left + (along * points[j, 0] + mixed * points[j, 1])
             if is_opaque:
                 a = min(max(a, 0.0), last_col)
                 b = min(max(b, 0.0), last_row)
@@ -307,13 +263,3 @@ def _pass_layer(
             mean_alpha += mask
         out[n] += (light - free_on_average[n] * mean_colour) / count
         free_on_average[n] *= 1.0 - mean_alpha / count
-
-
-def _mark_edges(edges: Mask, alpha: Coverage, part: tuple[slice, slice], free: Coverage) -> None:
-    """Mark pixels at which a blurred layer is visible, and neither absent nor opaque.
-
-    `edges` (rows, cols) is changed in place; `part` are the rows and columns of the frame that the
-    mask covers, `free` the share of the light that the layers in front leave.
-    """
-    least = np.float32(2e-3)
-    edges[part] |= (alpha > least) & (alpha < 1 - least) & (free[part] > least)

@@ -1,11 +1,11 @@
-"""Resample texels to pixels: a texture seen through a perfect lens.
+"""Pixels of a textured surface, seen through a perfect lens: its texels, resampled and shaded.
 
 A pixel integrates light over its square. Frequencies above the Nyquist frequency of the pixels are
 removed, so that a view can be shifted by any fraction of a pixel without an error. Rasters are read
 with a margin, and never wrapped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from d3s.runtime.parallel import run_over_rows
 from d3s.types import FloatArray, Image
 
 # Margin of a raster in texels: the cubic kernel of four texels, and rounding.
-RASTER_MARGIN = 4
+_RASTER_MARGIN = 4
 
 # Smallest number of texels per pixel, along the axis on which the pixel covers least; up to twice
 # as many are used. With fewer, the raster would lack detail that the pixels resolve.
@@ -57,7 +57,7 @@ _SHARED = _PixelKernel(reach_px=4, cutoff=1.0, beta=6.0)
 # cycles/px it passes as much as the other kernel, 7 % at 0.55, nothing from 0.6 on.
 _SEPARATE = _PixelKernel(reach_px=6, cutoff=0.92, beta=5.0)
 
-REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
+_REACH_PX = max(_SHARED.reach_px, _SEPARATE.reach_px)
 DECIMATION_MARGIN_PX = _SEPARATE.reach_px
 """Pixels around the frame that `decimate` needs samples of."""
 
@@ -74,6 +74,118 @@ class Raster(NamedTuple):
     pitch_m: float
 
 
+_MID_GREY = 0.5
+
+
+class Surface(NamedTuple):
+    """A texture with a physical size, at any resolution."""
+
+    raster: Callable[[int, Window], Raster]
+    """Texels at the pitch base_pitch_m * 2**level, numbered from the origin of the surface."""
+    base_pitch_m: float  # of the finest raster
+    angle_rad: float  # rotation on the surface, clockwise
+    contrast: float  # factor on the difference from mid grey
+    grey: float  # that mid grey becomes
+    shading: float  # amplitude of the slow shading
+    seed: int  # of the shading
+
+
+def paint(surface: Surface, matrix: FloatArray, window: Window) -> Image:
+    """Pixels of a window that sees a surface through a perfect lens, linear, full scale 1."""
+    on_surface = matrix
+    if surface.angle_rad:
+        cos, sin = np.cos(surface.angle_rad), np.sin(surface.angle_rad)
+        matrix = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ matrix
+    finest_m = _finest_footprint(matrix, window)
+    rasters = _rasters_for(surface, matrix, window, finest_m)
+    is_scaling = np.count_nonzero(matrix - np.diag(np.diag(matrix))) == np.count_nonzero(
+        matrix[:2, 2]
+    )
+    # A magnified texture, with texels larger than pixels, is interpolated.
+    is_fine = rasters[0].pitch_m <= finest_m / matrix[2, 2]
+    if is_scaling and is_fine and len(rasters) == 1:
+        pixels = _sample_scaled(rasters[0], matrix, window)
+    else:
+        pixels = _sample_projected(rasters, matrix, window, finest_m)
+    if surface.contrast != 1 or surface.grey != _MID_GREY:
+        difference = np.float32(surface.contrast) * (pixels - np.float32(_MID_GREY))
+        pixels = np.float32(surface.grey) + difference
+    if surface.shading:
+        pixels = pixels + _shading(on_surface, window, surface.shading, surface.seed)
+    return pixels
+
+
+def _rasters_for(
+    surface: Surface, matrix: FloatArray, window: Window, finest_m: float
+) -> list[Raster]:
+    """Rasters that a window needs, each covering the part of the window that reads it."""
+    reach = _REACH_PX + 1
+    wide = window.grown(reach, reach)
+    ends = wide.col + wide.cols - 1, wide.row + wide.rows - 1
+    places = ((wide.col, wide.row), (ends[0], wide.row), ends, (wide.col, ends[1]))
+    corners = np.array([(x, y, 1.0) for x, y in places])
+    w = corners @ matrix[2]
+    largest = finest_m / _TEXELS_PER_PIXEL
+    first, last = (
+        max(0, int(np.floor(np.log2(largest / end / surface.base_pitch_m) + 1e-9)))
+        for end in (w.max(), w.min())
+    )
+    rasters = []
+    for level in range(first, last + 1):
+        pitch = surface.base_pitch_m * 2.0**level
+        far = largest / pitch * 1.01 if level > first else np.inf
+        near = largest / (2 * pitch) * 0.99 if level < last else 0.0
+        part = _clipped(_clipped(corners, matrix[2], -near), -matrix[2], far)
+        if len(part):
+            texels = part @ matrix[:2].T / (part @ matrix[2])[:, np.newaxis] / pitch
+            col, row = np.floor(texels.min(axis=0)).astype(int).tolist()
+            last_col, last_row = np.ceil(texels.max(axis=0)).astype(int).tolist()
+            seen = Window(row, col, last_row - row + 1, last_col - col + 1)
+            rasters.append(surface.raster(level, seen.grown(_RASTER_MARGIN, _RASTER_MARGIN)))
+    return rasters
+
+
+def _clipped(polygon: FloatArray, line: FloatArray, offset: float) -> FloatArray:
+    """Part of a convex polygon of points (x, y, 1) with line . point + offset >= 0."""
+    if not np.isfinite(offset) or not len(polygon):
+        return polygon
+    height = polygon @ line + offset
+    kept = []
+    for i, (point, here) in enumerate(zip(polygon, height, strict=True)):
+        before = height[i - 1]
+        if (here >= 0) != (before >= 0):
+            kept.append(polygon[i - 1] + (point - polygon[i - 1]) * before / (before - here))
+        if here >= 0:
+            kept.append(point)
+    return np.array(kept)
+
+
+# Separates the random numbers of the shading from those of the pattern with the same seed.
+_SHADING_STREAM = int.from_bytes(b"shading")
+_WAVES = 3
+_SHORTEST_M, _LONGEST_M = 0.1, 0.4  # lengths of the waves on the surface
+
+
+def _shading(matrix: FloatArray, window: Window, amplitude: float, seed: int) -> Image:
+    """Slow variation of the light over a window, to be added to its pixels.
+
+    The sum of three waves in random directions, 0.1 to 0.4 m long on the surface. Both views see
+    the same shading at the same point.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence((seed, _SHADING_STREAM)))
+    length_m = np.exp(rng.uniform(np.log(_SHORTEST_M), np.log(_LONGEST_M), _WAVES))
+    direction, phase = rng.uniform(0, 2 * np.pi, (2, _WAVES))
+    share = rng.dirichlet(np.ones(_WAVES))
+    col = np.arange(window.col, window.col + window.cols)
+    row = np.arange(window.row, window.row + window.rows)[:, np.newaxis]
+    x, y, w = (line[0] * col + line[1] * row + line[2] for line in matrix)
+    total = np.zeros(window.shape)
+    for k in range(_WAVES):
+        along_m = (np.cos(direction[k]) * x + np.sin(direction[k]) * y) / w
+        total += share[k] * np.cos(2 * np.pi * along_m / length_m[k] + phase[k])
+    return (amplitude * total).astype(np.float32)
+
+
 @cache
 def _kernel_table() -> FloatArray:
     """Shared kernel, sampled so that linear interpolation has an error below 1e-6."""
@@ -81,7 +193,7 @@ def _kernel_table() -> FloatArray:
     return _SHARED.weights(steps / _STEPS_PER_PIXEL)
 
 
-def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
+def _sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
     """Pixels of a window, for a homography (3, 3) to metres that scales and shifts each axis."""
     scale_x, shift_x = matrix[0, 0] / matrix[2, 2], matrix[0, 2] / matrix[2, 2]
     scale_y, shift_y = matrix[1, 1] / matrix[2, 2], matrix[1, 2] / matrix[2, 2]
@@ -94,7 +206,7 @@ def sample_scaled(raster: Raster, matrix: FloatArray, window: Window) -> Image:
     return pixels
 
 
-def sample_projected(
+def _sample_projected(
     rasters: list[Raster], matrix: FloatArray, window: Window, finest_m: float
 ) -> Image:
     """Pixels of a window, for any homography from pixels to metres.
@@ -102,7 +214,7 @@ def sample_projected(
     Each pixel is read from the coarsest raster that is fine enough, at as many points as the pixel
     is long in texels.
 
-    `finest_m` is the smallest footprint of a pixel, from `finest_footprint`.
+    `finest_m` is the smallest footprint of a pixel, from `_finest_footprint`.
     """
     pixels = np.empty(window.shape, dtype=np.float32)
     for first in range(0, window.rows, _ROWS_AT_ONCE):  # to limit the memory for samples
@@ -111,18 +223,13 @@ def sample_projected(
     return pixels
 
 
-def finest_footprint(matrix: FloatArray, window: Window) -> float:
+def _finest_footprint(matrix: FloatArray, window: Window) -> float:
     """Smallest extent of a pixel on the surface in any direction, in metres, times w.
 
     w is the last row of the homography at the pixel. Over a plane the product is constant to a few
     percent.
     """
     return min(float(shortest * w) for _, shortest, w in _footprints(matrix, window))
-
-
-def largest_pitch(finest_m: float) -> float:
-    """Coarsest sufficient pitch in metres, times w, the last row of the homography."""
-    return finest_m / _TEXELS_PER_PIXEL
 
 
 def _footprints(
@@ -154,7 +261,7 @@ def _sample_part(
         1 / many_y,
     )
     fine_first = sorted(rasters, key=lambda raster: raster.pitch_m)
-    switches = [largest_pitch(finest_m) / raster.pitch_m for raster in fine_first[1:]]
+    switches = [finest_m / _TEXELS_PER_PIXEL / raster.pitch_m for raster in fine_first[1:]]
     for raster, (highest, lowest) in zip(
         fine_first, pairwise([np.inf, *switches, -np.inf]), strict=True
     ):
@@ -200,9 +307,13 @@ def _axis_taps(centre: FloatArray, width: float) -> _Taps:
     first = np.ceil(centre - reach).astype(np.int64)
     # A multiple of 4, for the unrolled loops; the last taps may have weight 0.
     taps = 4 * (int(np.floor(2 * reach)) // 4 + 1)
-    weights = np.empty((centre.size, taps), dtype=np.float32)
-    _fill_weights(first - centre, 1 / width, _kernel_table(), weights)
-    return _Taps(first, weights)
+    table = _kernel_table()
+    away = np.abs(((first - centre)[:, np.newaxis] + np.arange(taps)) * (1 / width))
+    place = np.minimum(away * _STEPS_PER_PIXEL, table.size - 1.001)
+    step = place.astype(np.int64)
+    weights = table[step] + (table[step + 1] - table[step]) * (place - step)
+    total = np.cumsum(weights, axis=1)[:, -1:]
+    return _Taps(first, (weights / total).astype(np.float32))
 
 
 def _decimation_taps(many: int, size: int, shift_px: float = 0.0) -> _Taps:
@@ -219,21 +330,6 @@ def _resample(texels: Image, down: _Taps, across: _Taps, pixels: Image) -> None:
     narrow = np.empty((pixels.shape[0], texels.shape[1]), dtype=np.float32)
     run_over_rows(_resample_rows, pixels.shape[0], texels, *down, narrow)
     run_over_rows(_resample_cols, pixels.shape[0], narrow, *across, pixels)
-
-
-@compiled
-def _fill_weights(first: FloatArray, scale: float, table: FloatArray, out: Image) -> None:
-    """Weights of the taps of each pixel; `first` is the offset of the first tap in texels."""
-    line = np.empty(out.shape[1], dtype=np.float64)
-    for i in range(out.shape[0]):
-        total = 0.0
-        for t in range(out.shape[1]):
-            place = min(abs((first[i] + t) * scale) * _STEPS_PER_PIXEL, table.size - 1.001)
-            step = int(place)
-            line[t] = table[step] + (table[step + 1] - table[step]) * (place - step)
-            total += line[t]
-        for t in range(out.shape[1]):
-            out[i, t] = line[t] / total
 
 
 @compiled

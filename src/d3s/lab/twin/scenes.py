@@ -1,4 +1,4 @@
-"""Scenes in front of the camera, as data: planes, layers, images with depth maps."""
+"""Scenes in front of the camera, as data: planes, layers, pictures with depth."""
 
 import math
 import os
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
-from d3s.lab.twin.geometry import FARTHEST_M, Bend, PlaneInSpace, ScenePart
-from d3s.lab.twin.masks import Coverage
+from d3s.lab.twin.geometry import FARTHEST_M, PlaneInSpace, ScenePart
 from d3s.lab.twin.textures import Texture, as_texture, checked_image
 from d3s.rig import Optics
+from d3s.types import Image
 
 AnyTexture = Annotated[
     Any,
@@ -25,7 +25,10 @@ Depth = Annotated[
 Tilt = Annotated[float, Field(gt=-1.5, lt=1.5)]
 
 
-def _as_mask(given: Any) -> Coverage | str | None:
+Curvature = Annotated[float, Field(ge=-5, le=5)]
+
+
+def _as_mask(given: Any) -> Image | str | None:
     if given is None:
         return None
     if isinstance(given, str | os.PathLike):
@@ -37,7 +40,7 @@ def _as_mask(given: Any) -> Coverage | str | None:
     return checked_mask(given)
 
 
-def checked_mask(given: NDArray[Any]) -> Coverage:
+def checked_mask(given: NDArray[Any]) -> Image:
     """Mask as a read-only float32 copy; a ValueError if it is no grey image from 0 to 1."""
     mask = checked_image(given, "mask")
     if mask.min() < 0 or mask.max() > 1:
@@ -53,7 +56,15 @@ def _as_array_or_file(given: Any) -> Any:
     return given
 
 
-class Plane(ScenePart):
+class _OnePlane(ScenePart):
+    """Scene of one plane."""
+
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Any, ...]:
+        """Layers of the scene: this one only."""
+        return (self,)
+
+
+class Plane(_OnePlane):
     """Plane parallel to the sensor that fills the view.
 
     Examples
@@ -70,12 +81,13 @@ class Plane(ScenePart):
     depth_m: Depth
     texture: AnyTexture = Texture()
 
-    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """Layers of the scene, in any order."""
-        return (Layer(**dict(self)),)
+    @property
+    def plane(self) -> PlaneInSpace:
+        """Plane in space."""
+        return PlaneInSpace(self.depth_m)
 
 
-class TiltedPlane(ScenePart):
+class TiltedPlane(_OnePlane):
     """Tilted plane that fills the view, like a wall or a floor.
 
     Examples
@@ -99,12 +111,10 @@ class TiltedPlane(ScenePart):
     )
     texture: AnyTexture = Texture()
 
-    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """Layers of the scene, in any order."""
-        return (Layer(**dict(self)),)
-
-
-Curvature = Annotated[float, Field(ge=-5, le=5)]
+    @property
+    def plane(self) -> PlaneInSpace:
+        """Plane in space."""
+        return PlaneInSpace(self.depth_m, math.tan(self.tilt_x_rad), math.tan(self.tilt_y_rad))
 
 
 class BentPlane(TiltedPlane):
@@ -134,9 +144,11 @@ class BentPlane(TiltedPlane):
         default=0.0, description="the bend along Y; positive moves top and bottom further away"
     )
 
-    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """Layers of the scene, in any order."""
-        return (BentLayer(**dict(self)),)
+    @property
+    def plane(self) -> PlaneInSpace:
+        """Plane in space, with its bend."""
+        bend = (self.bend_x_per_m, self.bend_xy_per_m, self.bend_y_per_m)
+        return PlaneInSpace(*super().plane[:3], *bend)
 
 
 class Layer(TiltedPlane):
@@ -146,33 +158,6 @@ class Layer(TiltedPlane):
         default=None,
         description="an array of the frame's shape from 0 to 1, or an image file; all by default",
     )
-
-    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple["Layer", ...]:
-        """Layers of the scene: this one only."""
-        return (self,)
-
-    @property
-    def plane(self) -> PlaneInSpace:
-        """Plane of the layer in space."""
-        return PlaneInSpace(self.depth_m, math.tan(self.tilt_x_rad), math.tan(self.tilt_y_rad))
-
-    @property
-    def bend(self) -> Bend:
-        """Bend of the layer; a layer with a mask is flat."""
-        return Bend(0.0, 0.0, 0.0)
-
-
-class BentLayer(Layer):
-    """Layer of a `BentPlane`."""
-
-    bend_x_per_m: Curvature = Field(description="the bend along X")
-    bend_xy_per_m: Curvature = Field(description="the twist")
-    bend_y_per_m: Curvature = Field(description="the bend along Y")
-
-    @property
-    def bend(self) -> Bend:
-        """Bend of the layer."""
-        return Bend(self.bend_x_per_m, self.bend_xy_per_m, self.bend_y_per_m)
 
 
 class Layered(ScenePart):
@@ -199,7 +184,7 @@ class Layered(ScenePart):
         return tuple(self.layers)
 
 
-ArrayOrFile = Annotated[Any, AfterValidator(_as_array_or_file)]
+_ArrayOrFile = Annotated[Any, AfterValidator(_as_array_or_file)]
 
 
 class DepthMapScene(ScenePart):
@@ -209,12 +194,12 @@ class DepthMapScene(ScenePart):
     texture.
     """
 
-    image: ArrayOrFile = Field(description="a sharp image: an array, or an image file")
+    image: _ArrayOrFile = Field(description="a sharp image: an array, or an image file")
     encoding: Literal["srgb", "linear"] | None = Field(
         default=None,
         description="how the image file stores light, srgb by default; an array is linear",
     )
-    depth_m: ArrayOrFile = Field(
+    depth_m: _ArrayOrFile = Field(
         description="the depth of each of its pixels: an array, or a PFM or TIFF"
     )
 
@@ -222,7 +207,7 @@ class DepthMapScene(ScenePart):
 class LayeredScene(Protocol):
     """Protocol of scenes that consist of layers."""
 
-    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Layer, ...]:
+    def layers_for(self, optics: Optics, shape: tuple[int, int]) -> tuple[Any, ...]:
         """Layers of the scene, in any order."""
 
 

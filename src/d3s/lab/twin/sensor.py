@@ -1,7 +1,6 @@
 """Sensor model: light in, image with noise, mismatch, saturation and quantisation out.
 
-Light and images are relative to full scale: 1 is saturation. All steps but saturation and
-quantisation are linear. The default `Sensor` is ideal: the image equals the light.
+Light and images are relative to full scale: 1 is saturation.
 """
 
 import math
@@ -27,23 +26,19 @@ _HOT_KEY = int.from_bytes(b"HOT")
 
 
 @lru_cache(maxsize=4)  # two views of two sensors
-def _fixed_patterns(shape: tuple[int, ...], pattern_seed: int, camera: int) -> Image:
+def _fixed_patterns(shape: tuple[int, int], pattern_seed: int, camera: int) -> Image:
     """Standard normal numbers (2, rows, cols): gain and offset pattern of each pixel of a view."""
     seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_PATTERN_KEY,))
-    patterns = np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
-    patterns.setflags(write=False)
-    return patterns
+    return np.random.default_rng(seed).standard_normal((2, *shape), dtype=np.float32)
 
 
 @lru_cache(maxsize=4)
 def _hot_pixels(
-    shape: tuple[int, ...], pattern_seed: int, camera: int, share: float
+    shape: tuple[int, int], pattern_seed: int, camera: int, share: float
 ) -> NDArray[np.int64]:
     """Numbers of the hot pixels, counted along rows. A larger share has those of a smaller one."""
     seed = np.random.SeedSequence((pattern_seed, camera), spawn_key=(_HOT_KEY,))
-    hot = np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
-    hot.setflags(write=False)
-    return hot
+    return np.flatnonzero(np.random.default_rng(seed).random(shape, dtype=np.float32) < share)
 
 
 PointPx = tuple[float, float]
@@ -51,7 +46,6 @@ PointPx = tuple[float, float]
 _BITS = (8, 10, 12)
 # Limit on the light: far above any scene, and far below the largest Poisson count.
 _BRIGHTEST = 1e6
-_FARTHEST_PX = 1e6
 
 
 def _below_full_scale(value: float) -> float:
@@ -216,7 +210,7 @@ class Sensor(Record):
         Parameters
         ----------
         irradiance
-            (rows, cols) floats, relative to full scale; converted to float32.
+            (rows, cols) floats, relative to full scale; an InputError for others.
         camera
             0 for the left view, 1 for the right view.
         rng
@@ -225,26 +219,32 @@ class Sensor(Record):
         centre_px
             Centre (x, y) of the vignetting, by default the middle of the view. The loss grows with
             the squared distance from it, up to `vignetting` in the farthest corner.
-
-        Raises
-        ------
-        InputError
-            If `camera`, the light or `centre_px` is invalid.
         """
-        if isinstance(camera, bool) or not isinstance(camera, int) or camera not in (0, 1):
-            raise InputError(f"camera={camera!r} must be 0 (left) or 1 (right).")
-        image = _checked_image(irradiance)
-        centre_px = None if centre_px is None else _checked_centre(centre_px)
-        signal = self._lit(image, camera, centre_px)
+        light = _checked_light(irradiance)
+        shape: tuple[int, int] = (light.shape[0], light.shape[1])
+        key = (shape, self.pattern_seed, camera)
+        signal = light
+        if self.vignetting > 0:
+            signal = _vignette(shape, self.vignetting, centre_px) * signal
+        if self.gain[camera] != 1:
+            signal = signal * np.float32(self.gain[camera])
+        if self.gain_pattern > 0:
+            signal = (np.float32(self.gain_pattern) * _fixed_patterns(*key)[0] + 1) * signal
         if self.full_well_e is not None:
             signal = _with_shot_noise(signal, self.full_well_e, rng)
-        signal = self._add_electronics(signal, camera, rng)
-        signal = self._add_lines(signal, rng)
-        if signal is image:
-            signal = image.copy()
+        sigma = math.sqrt(self._electronic_variance)
+        if sigma > 0:
+            signal = np.float32(sigma) * rng.standard_normal(shape, dtype=np.float32) + signal
+        if self.offset[camera] != 0:
+            signal = signal + np.float32(self.offset[camera])
+        if self.offset_pattern > 0:
+            signal = np.float32(self.offset_pattern) * _fixed_patterns(*key)[1] + signal
+        for sigma, line in ((self.column_noise, (1, shape[1])), (self.row_noise, (shape[0], 1))):
+            if sigma > 0:
+                signal = signal + np.float32(sigma) * rng.standard_normal(line, dtype=np.float32)
+        signal = signal.copy() if signal is light else signal
         if self.hot_pixels > 0:
-            hot = _hot_pixels(image.shape, self.pattern_seed, camera, self.hot_pixels)
-            signal.reshape(-1)[hot] = 1.0
+            signal.reshape(-1)[_hot_pixels(*key, self.hot_pixels)] = 1.0
         return self._digitised(signal)
 
     def noise_sigma(self, intensity: ArrayLike) -> FloatArray:
@@ -253,9 +253,8 @@ class Sensor(Record):
         sqrt(noise² + column_noise² + row_noise² + I / full_well + (read_noise / full_well)² +
         q² / 12), where q is one grey level. Column and row noise are equal in a whole column or
         row: the mean of a column has all of its column noise. The quantisation term holds if the
-        other terms together exceed half a grey level; below that, the error hardly changes between
-        frames. Saturation, which clips noise, and the fixed patterns and hot pixels, which do not
-        change between frames, are not included.
+        other terms together exceed half a grey level. Saturation, fixed patterns and hot pixels are
+        not included.
         """
         light = np.asarray(intensity, dtype=np.float64)
         lines = self.column_noise**2 + self.row_noise**2
@@ -263,7 +262,7 @@ class Sensor(Record):
         if self.full_well_e is not None:
             variance += np.maximum(light, 0) / self.full_well_e
         if self.bits is not None:
-            variance += 1 / (12 * _top_level(self.bits) ** 2)
+            variance += 1 / (12 * (2**self.bits - 1) ** 2)
         return np.asarray(np.sqrt(variance))
 
     @property
@@ -272,53 +271,12 @@ class Sensor(Record):
         read = self.read_noise_e / self.full_well_e if self.full_well_e is not None else 0.0
         return self.noise**2 + read**2
 
-    def _lit(self, image: Image, camera: int, centre_px: PointPx | None) -> Image:
-        """Light after gain, vignetting and gain pattern; the input itself if nothing changes it."""
-        light = image
-        if self.vignetting > 0:
-            light = _vignette(image.shape, self.vignetting, centre_px)
-            light *= image
-        if self.gain[camera] != 1:
-            light = light * np.float32(self.gain[camera])
-        if self.gain_pattern > 0:
-            pattern = _fixed_patterns(image.shape, self.pattern_seed, camera)[0]
-            pattern = pattern * np.float32(self.gain_pattern)
-            pattern += 1
-            pattern *= light
-            light = pattern
-        return light
-
-    def _add_electronics(self, signal: Image, camera: int, rng: np.random.Generator) -> Image:
-        """Signal plus electronic noise, offset and offset pattern; the input if all are 0."""
-        sigma = math.sqrt(self._electronic_variance)
-        if sigma > 0:
-            noise = rng.standard_normal(signal.shape, dtype=np.float32)
-            noise *= np.float32(sigma)
-            noise += signal
-            signal = noise
-        if self.offset[camera] != 0:
-            signal = signal + np.float32(self.offset[camera])
-        if self.offset_pattern > 0:
-            pattern = _fixed_patterns(signal.shape, self.pattern_seed, camera)[1]
-            pattern = pattern * np.float32(self.offset_pattern)
-            pattern += signal
-            signal = pattern
-        return signal
-
-    def _add_lines(self, signal: Image, rng: np.random.Generator) -> Image:
-        """Signal plus an offset for each column and each row; the input if both are 0."""
-        rows, cols = signal.shape
-        for sigma, shape in ((self.column_noise, (1, cols)), (self.row_noise, (rows, 1))):
-            if sigma > 0:
-                signal = signal + np.float32(sigma) * rng.standard_normal(shape, dtype=np.float32)
-        return signal
-
     def _digitised(self, image: Image) -> Image:
         """Clip and quantise the image, in place."""
         if self.saturates or self.bits is not None:
             np.clip(image, 0, 1, out=image)
         if self.bits is not None:
-            top = np.float32(_top_level(self.bits))
+            top = np.float32(2**self.bits - 1)
             image *= top
             np.rint(image, out=image)
             image /= top  # not times 1 / top, which would not be the float nearest to k / top
@@ -347,23 +305,9 @@ def expose_pair(
 ) -> tuple[Image, Image]:
     """Images of both views, with independent noise in each.
 
-    The result does not depend on the number of threads.
-
-    Parameters
-    ----------
-    left, right
-        (rows, cols) light of each view, relative to full scale.
-    sensor
-        Sensor, or the standard deviation of plain Gaussian noise relative to full scale.
-    seed
-        Seed of the noise. For a sequence use (seed, frame number); (seed, 0) equals seed.
-    centres_px
-        Centres (x, y) of the vignetting in the left and the right view; by default the middle.
-
-    Raises
-    ------
-    InputError, SceneError
-        If the light, the seed or the sensor is invalid.
+    The light is (rows, cols), relative to full scale. For the seed of a frame of a sequence use
+    (seed, frame number); (seed, 0) equals seed. The vignetting is around `centres_px` (x, y) of
+    each view, by default the middle.
     """
     sensor = as_sensor(sensor)
     streams = [generator(stream) for stream in seed_sequence(seed).spawn(2)]
@@ -384,7 +328,7 @@ def _with_shot_noise(light: Image, full_well_e: float, rng: np.random.Generator)
     return electrons.astype(np.float32)
 
 
-def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) -> Image:
+def _vignette(shape: tuple[int, int], loss: float, centre_px: PointPx | None) -> Image:
     """Share of the light that reaches each pixel, 1 - loss (r / r_corner)²."""
     rows, cols = shape
     x, y = centre_px if centre_px is not None else ((cols - 1) / 2, (rows - 1) / 2)
@@ -394,11 +338,7 @@ def _vignette(shape: tuple[int, ...], loss: float, centre_px: PointPx | None) ->
     return np.subtract.outer((1 - scale * y2).astype(np.float32), (scale * x2).astype(np.float32))
 
 
-def _top_level(bits: int) -> int:
-    return int(2**bits - 1)
-
-
-def _checked_image(irradiance: NDArray[np.floating[Any]]) -> Image:
+def _checked_light(irradiance: NDArray[np.floating[Any]]) -> Image:
     image = np.asarray(irradiance)
     if image.ndim != 2 or image.size == 0:
         raise InputError(
@@ -418,18 +358,6 @@ def _checked_image(irradiance: NDArray[np.floating[Any]]) -> Image:
     return np.ascontiguousarray(image, dtype=np.float32)
 
 
-def _checked_centre(centre_px: PointPx) -> PointPx:
-    try:
-        x, y = (float(value) for value in centre_px)
-    except (TypeError, ValueError):
-        x = y = math.nan
-    if not (abs(x) <= _FARTHEST_PX and abs(y) <= _FARTHEST_PX):
-        raise InputError(
-            f"centre_px={short_repr(centre_px)} must be two finite numbers, x and y in pixels."
-        )
-    return x, y
-
-
 def generator(seed: np.random.SeedSequence) -> np.random.Generator:
     """Random generator for noise: SFC64, 20 % faster than NumPy's default."""
     return np.random.Generator(np.random.SFC64(seed))
@@ -440,13 +368,15 @@ def seed_sequence(seed: int | Sequence[int]) -> np.random.SeedSequence:
     numbers = [seed] if isinstance(seed, int | np.integer) else seed
     # NumPy would choose a seed for None, and read text as a number.
     is_sequence = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
-    if not is_sequence or not len(numbers) or not all(_is_whole(number) for number in numbers):
+    if (
+        not is_sequence
+        or not len(numbers)
+        or not all(
+            isinstance(one, int | np.integer) and not isinstance(one, bool) and one >= 0
+            for one in numbers
+        )
+    ):
         raise InputError(
             f"seed={short_repr(seed)} must be a whole number of at least 0, or several of them."
         )
     return np.random.SeedSequence([int(number) for number in numbers])
-
-
-def _is_whole(number: Any) -> bool:
-    is_int = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    return is_int and int(number) >= 0

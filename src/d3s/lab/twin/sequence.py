@@ -21,19 +21,8 @@ def even_distances_m(
 ) -> tuple[float, ...]:
     """Evenly spaced distances in metres, both ends included, rounded to a nanometre.
 
-    Parameters
-    ----------
-    first_m, last_m
-        First and last distance, in metres.
-    count
-        Number of distances, 1 to 10000.
-    inverse
-        Whether they are even in 1/distance, as blur and disparity are, rather than in metres.
-
-    Raises
-    ------
-    SceneError
-        If `count` is not 1 to 10000, or is 1 with different ends.
+    With `inverse` they are even in 1/distance, as blur and disparity are. Raises a SceneError if
+    `count` is not 1 to 10000, or is 1 with different ends.
     """
     is_whole = isinstance(count, int) and not isinstance(count, bool)
     if not is_whole or not 1 <= count <= MOST_DISTANCES:
@@ -57,19 +46,8 @@ def typed_distances_m(
 ) -> tuple[float, ...]:
     """Distances as a person measures and types them, with an error each, rounded to a nanometre.
 
-    Parameters
-    ----------
-    distances_m
-        True distances, in metres.
-    sigma_m
-        Standard deviation of the errors, in metres; 0 returns the true distances.
-    seed
-        Seed of the errors.
-
-    Raises
-    ------
-    SceneError
-        If `sigma_m` is below 0 or not below a tenth of each distance.
+    `sigma_m` is the standard deviation of the errors; a SceneError if it is below 0 or not below a
+    tenth of each distance.
     """
     nearest_m = min(distances_m, default=np.inf)
     if not 0 <= sigma_m < nearest_m / 10:

@@ -7,7 +7,6 @@ a texture shrinks with distance. Patterns are endless.
 
 import difflib
 import os
-from collections.abc import Callable
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -20,8 +19,9 @@ from d3s.errors import SceneError
 from d3s.files.images import list_images, read_image, read_light
 from d3s.files.raw import named
 from d3s.lab.twin.geometry import ScenePart, Window
-from d3s.lab.twin.sampling import Raster
-from d3s.lab.twin.surface import Surface
+from d3s.lab.twin.patterns import PATTERNS, render
+from d3s.lab.twin.patterns.noise import Grid
+from d3s.lab.twin.sampling import Raster, Surface
 from d3s.record import OneLine
 from d3s.runtime.parallel import run_together
 from d3s.types import Image
@@ -264,19 +264,19 @@ _FILL = 1.04
 # Finest detail of patterns, in metres; nearer surfaces are only magnified.
 _FINEST_PITCH_M = 1e-5
 
-_CHANNELS = 3
-# Seeds of the colours of a pattern, beside its own.
+# Distance of the seeds of the colours of a pattern from its own.
 _SEED_STEP = 1_000_003
 _LARGEST_SEED = 2**63
 
 
 def check_pattern(name: str) -> str:
     """Name of a pattern; ValueError if there is no such pattern."""
-    from d3s.lab.twin.patterns import PATTERNS
-
     if name not in PATTERNS:
         raise ValueError(f"must be one of {', '.join(PATTERNS)}.")
     return name
+
+
+PatternName = Annotated[OneLine, AfterValidator(check_pattern)]
 
 
 class Texture(ScenePart):
@@ -290,9 +290,7 @@ class Texture(ScenePart):
     7
     """
 
-    pattern: Annotated[OneLine, AfterValidator(check_pattern)] = Field(
-        default="leaves", description="the name of the pattern"
-    )
+    pattern: PatternName = Field(default="leaves", description="the name of the pattern")
     seed: int = Field(default=0, ge=0, lt=2**63, description="the seed of the pattern")
     scale: float = Field(default=1.0, gt=1e-3, lt=1e3, description="the size relative to nature")
     angle_rad: float = Field(default=0.0, ge=-4, le=4, description="the rotation, clockwise")
@@ -332,47 +330,39 @@ class Texture(ScenePart):
         channel
             Channel of a coloured pattern: 0 red, 1 green, 2 blue; None is their mean.
         """
+        grey = self._drawn(level, texels, self.seed)
         if not self.colour:
-            return self._drawn(level, texels, self.seed)
-        return _mixed_raster(
-            lambda seed: self._drawn(level, texels, seed), self.seed, self.colour, channel
+            return grey
+        seeds = [(self.seed + number * _SEED_STEP) % _LARGEST_SEED for number in (1, 2, 3)]
+        own = seeds if channel is None else [seeds[channel]]
+        mean = np.mean(
+            [self._drawn(level, texels, seed).values for seed in own], axis=0, dtype=np.float32
         )
+        values = np.float32(1 - self.colour) * grey.values + np.float32(self.colour) * mean
+        return grey._replace(values=np.asarray(values, dtype=np.float32))
 
     def _drawn(self, level: int, texels: Window, seed: int) -> Raster:
         values = np.empty(texels.shape, dtype=np.float32)
+        size, (row, col, rows, cols) = _BLOCK_TEXELS, texels
         blocks = [
-            (block, _pattern_block(self.pattern, seed, level, block)) for block in _blocks(texels)
+            Window(first_row, first_col, size, size)
+            for first_row in range(row - row % size, row + rows, size)
+            for first_col in range(col - col % size, col + cols, size)
         ]
+        contents = [_pattern_block(self.pattern, seed, level, block) for block in blocks]
 
-        def copy(some: list[tuple[Window, Image]]) -> None:
-            for block, content in some:
+        def copy(first: int) -> None:
+            for block, content in list(zip(blocks, contents, strict=True))[first::2]:
                 common = block.common(texels)
                 values[common.within(texels)] = content[common.within(block)]
 
-        half = len(blocks) // 2
-        run_together(lambda: copy(blocks[:half]), lambda: copy(blocks[half:]))
+        run_together(lambda: copy(0), lambda: copy(1))
         return Raster(values, texels.row, texels.col, self.base_pitch_m * 2.0**level)
-
-
-def _blocks(texels: Window) -> list[Window]:
-    """Blocks that overlap a window of texels."""
-    return [
-        Window(row, col, _BLOCK_TEXELS, _BLOCK_TEXELS)
-        for row in _multiples(texels.row, texels.rows)
-        for col in _multiples(texels.col, texels.cols)
-    ]
-
-
-def _multiples(first: int, count: int) -> range:
-    return range(first - first % _BLOCK_TEXELS, first + count, _BLOCK_TEXELS)
 
 
 @lru_cache(maxsize=_BLOCKS_KEPT)
 def _pattern_block(pattern: str, seed: int, level: int, block: Window) -> Image:
-    from d3s.lab.twin.patterns import PATTERNS
-    from d3s.lab.twin.patterns.noise import Grid
-
-    texels = PATTERNS[pattern].render(Grid(*block, _FINEST_PITCH_M * 2.0**level), seed)
+    texels = render(pattern, Grid(*block, _FINEST_PITCH_M * 2.0**level), seed)
     texels.flags.writeable = False
     return texels
 
@@ -396,8 +386,6 @@ def as_texture(given: Any) -> Texture | Photo:
 
 
 def _named(name: str) -> Texture | Photo:
-    from d3s.lab.twin.patterns import PATTERNS
-
     if name in PATTERNS:
         return Texture(pattern=name)
     if not name:
@@ -430,9 +418,8 @@ def surface_of(
             width_m = max(extent_m[1], extent_m[0] * cols / rows) * _FILL
         seed, pitch_m = texture.number, width_m / cols
         draw = partial(_photo_raster, texture.channel_pyramid(channel), pitch_m)
-    return Surface(
-        draw, pitch_m, texture.angle_rad, texture.contrast, texture.grey, texture.shading, seed
-    )
+    look = (texture.angle_rad, texture.contrast, texture.grey, texture.shading)
+    return Surface(draw, pitch_m, *look, seed)
 
 
 def _photo_raster(pyramid: Pyramid, base_pitch_m: float, level: int, texels: Window) -> Raster:
@@ -441,24 +428,3 @@ def _photo_raster(pyramid: Pyramid, base_pitch_m: float, level: int, texels: Win
     rows = _mirrored(np.arange(texels.rows) + texels.row + row, image.shape[0])
     cols = _mirrored(np.arange(texels.cols) + texels.col + col, image.shape[1])
     return Raster(image[np.ix_(rows, cols)], texels.row, texels.col, base_pitch_m * 2.0**level)
-
-
-def _channel_seed(seed: int, channel: int) -> int:
-    """Seed of what a pattern adds in one channel: 0 red, 1 green, 2 blue."""
-    return (seed + (channel + 1) * _SEED_STEP) % _LARGEST_SEED
-
-
-def _mixed_raster(
-    draw: Callable[[int], Raster], seed: int, colour: float, channel: int | None
-) -> Raster:
-    """Texels of a coloured pattern: a grey part, and a share `colour` that each channel has alone.
-
-    `draw` gives texels by seed. Channels are 0 red, 1 green, 2 blue; None is their mean, as a mono
-    sensor sees it.
-    """
-    grey = draw(seed)
-    own = range(_CHANNELS) if channel is None else (channel,)
-    parts = [draw(_channel_seed(seed, number)).values for number in own]
-    mean = np.mean(parts, axis=0, dtype=np.float32)
-    values = np.float32(1 - colour) * grey.values + np.float32(colour) * mean
-    return grey._replace(values=np.asarray(values, dtype=np.float32))

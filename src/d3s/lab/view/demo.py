@@ -189,7 +189,7 @@ def demo_page(demo: Demo) -> str:
             "x_right of a point at infinity:"
         ),
         _command(
-            "d3s depth left.png right.png --focal-length-px 6050 --baseline 3.84mm "
+            "d3s depth left.png right.png --focal-length 6050px --baseline 3.84mm "
             "--disparity-offset-px 0 --output depth"
         ),
         words("A raw frame of a camera that d3s calibrate has measured:"),

@@ -47,25 +47,25 @@ def read_opencv(
     everything: dict[str, Any] = {}
     for table in reversed(tables):
         everything |= table
-    both = next((one for one in zip(sources, tables, strict=True) if _marks(one[1])), None)
-    if both is not None:
-        source, table = both
-        cameras = [
-            _camera(source, {**everything, **table}, mark, shape, fisheye)
-            for mark in _marks(table) or ()
-        ]
-    else:
-        single = [one for one in zip(sources, tables, strict=True) if _mono(one[1]) is not None]
-        if len(single) != 2:
-            cameras_in_words = "one camera" if len(single) == 1 else f"{len(single)} cameras"
-            raise sources[0].error(
-                f"has {cameras_in_words} alone, and a stereo camera has two. Give the file "
-                "of the left camera, the file of the right one, and the file with R and T."
-            )
-        cameras = [_camera(source, table, None, shape, fisheye) for source, table in single]
+    found = [
+        (source, {**everything, **table}, mark)
+        for source, table in zip(sources, tables, strict=True)
+        for mark in _marks(table)
+    ][:2] or [
+        (source, table, "")
+        for source, table in zip(sources, tables, strict=True)
+        if _matrix(table, "") is not None
+    ]
+    if len(found) != 2:
+        alone = "one camera" if len(found) == 1 else f"{len(found)} cameras"
+        raise sources[0].error(
+            f"has {alone} alone, and a stereo camera has two. Give the file "
+            "of the left camera, the file of the right one, and the file with R and T."
+        )
+    left, right = (_camera(*one, shape, fisheye) for one in found)
     rotation, translation = _placement(sources, everything)
     return CameraPair(
-        cameras=(cameras[0], cameras[1]),
+        cameras=(left, right),
         rotation=rotation,
         translation=translation,
         projections=_projections(sources[-1], everything),
@@ -98,36 +98,27 @@ def _is_matrix(value: Any) -> bool:
     return found is not None and len(found) == 9
 
 
-def _side_matrix(values: Mapping[str, Any], mark: str) -> Any:
+def _matrix(values: Mapping[str, Any], mark: str) -> Any:
+    """Matrix of a camera of this mark, empty for the only one of a file; None if there is none."""
     names = _sided(_MATRIX, mark)
     return next((values[name] for name in names if _is_matrix(values.get(name))), None)
 
 
-def _marks(values: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Marks of the left and the right camera in names such as M1 and M2; None if not both are."""
-    for marks in _SIDES:
-        if all(_side_matrix(values, mark) is not None for mark in marks):
-            return marks
-    return None
-
-
-def _mono(values: Mapping[str, Any]) -> Any:
-    return next((values[name] for name in _MATRIX if _is_matrix(values.get(name))), None)
+def _marks(values: Mapping[str, Any]) -> Sequence[str]:
+    """Marks of the left and the right camera in names such as M1 and M2; none if not both are."""
+    is_both = (all(_matrix(values, mark) is not None for mark in marks) for marks in _SIDES)
+    return next((marks for marks, both in zip(_SIDES, is_both, strict=True) if both), ())
 
 
 def _camera(
     source: CalibrationFile,
     values: Mapping[str, Any],
-    mark: str | None,
+    mark: str,
     shape: tuple[int, int] | None,
     fisheye: bool,
 ) -> RawCamera:
     """Camera of a mark, or the only one of a file."""
-    if mark is None:
-        found, distortion = _mono(values), first_of(values, _DISTORTION)
-    else:
-        found = _side_matrix(values, mark)
-        distortion = first_of(values, _sided(_DISTORTION, mark))
+    distortion = first_of(values, _sided(_DISTORTION, mark))
     if distortion is None:
         raise source.error("has no distortion coefficients. Write zeros if there is none.")
     coefficients = numbers(distortion)
@@ -136,21 +127,19 @@ def _camera(
     flag = numbers(first_of(values, _FISHEYE))
     return source.camera(
         "the camera matrix",
-        source.matrix("camera matrix", found, (3, 3)),
+        source.matrix("camera matrix", _matrix(values, mark), (3, 3)),
         size=_size(source, values, shape),
         distortion=coefficients,
         fisheye=fisheye or bool(flag and flag[0]),
     )
 
 
-def _size(
-    source: CalibrationFile, values: Mapping[str, Any], shape: tuple[int, int] | None
-) -> Sequence[Any]:
+def _size(source: CalibrationFile, values: Mapping[str, Any], shape: tuple[int, int] | None) -> Any:
     if shape is not None:
         return shape[1], shape[0]
     size = first_of(values, _SIZE)
     if size is not None:
-        return list(size)
+        return size
     for width, height in _WIDTHS:
         if width in values and height in values:
             return values[width], values[height]

@@ -55,7 +55,7 @@ class CalibrationFile(NamedTuple):
         name: str,
         matrix: FloatArray,
         *,
-        size: Sequence[Any],
+        size: Any,
         distortion: Sequence[float] = (),
         fisheye: bool = False,
     ) -> RawCamera:
@@ -71,10 +71,10 @@ class CalibrationFile(NamedTuple):
                 f"{name} has a skew of {matrix[0, 1]:g} px, which is not supported. Calibrate "
                 "without skew."
             )
-        sides = numbers(list(size))
+        sides = numbers(size)
         if sides is None or len(sides) != 2 or any(one < 1 or one != int(one) for one in sides):
             raise self.error(
-                f"has a picture size of {short_repr(list(size))}: it must be two whole numbers, "
+                f"has a picture size of {short_repr(size)}: it must be two whole numbers, "
                 "width and height."
             )
         coefficients = tuple(float(one) for one in distortion) if any(distortion) else ()

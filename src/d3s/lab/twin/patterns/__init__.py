@@ -6,62 +6,38 @@ agree wherever they overlap. `PATTERNS` lists all patterns by name.
 Modules::
 
     noise          grids of texels, random numbers of their places, and smooth noise
-    shapes         layers of shapes: leaves, stone, gravel, grass, carpet, target, wood, bark
+    shapes         layers of shapes: leaves, stone, gravel, grass, carpet, target; wood, bark
     manufactured   fabric, brick, printed pages
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from zlib import crc32
 
-from d3s.errors import InputError
 from d3s.lab.twin.patterns import manufactured, noise, shapes
 from d3s.lab.twin.patterns.noise import Grid, Texels, seed_key
 
-
-@dataclass(frozen=True, kw_only=True)
-class Pattern:
-    """One pattern: its name, and the function that draws it."""
-
-    name: str
-    draw: Callable[[Grid, int], Texels]
-
-    @property
-    def words(self) -> str:
-        """Appearance in one line, from the docstring of the function."""
-        return (self.draw.__doc__ or "").partition("\n")[0]
-
-    def render(self, grid: Grid, seed: int) -> Texels:
-        """Reflectance of each texel of a grid, 0 to 1, for one of all textures of this pattern."""
-        if not 0.0 < grid.pitch_m < math.inf:
-            raise InputError(
-                f"pitch_m={grid.pitch_m} must be above zero: it is a texel, in metres."
-            )
-        if grid.rows < 0 or grid.cols < 0:
-            raise InputError(f"grid of {grid.rows} x {grid.cols} texels: neither can be negative.")
-        # Two patterns with the same seed must not share their grain.
-        own_seed = int(seed_key(seed, crc32(self.name.encode())))
-        # Kernels are compiled per type: always pass the pitch as float.
-        return self.draw(grid._replace(pitch_m=float(grid.pitch_m)), own_seed)
-
-
-PATTERNS: dict[str, Pattern] = {
-    draw.__name__: Pattern(name=draw.__name__, draw=draw)
-    for draw in (
-        shapes.leaves,
-        shapes.stone,
-        shapes.wood,
-        manufactured.fabric,
-        manufactured.text,
-        manufactured.brick,
-        noise.noise,
-        noise.noise_white,
-        noise.noise_smooth,
-        shapes.calibration,
-        shapes.gravel,
-        shapes.grass,
-        shapes.carpet,
-        shapes.bark,
-    )
+PATTERNS: dict[str, Callable[[Grid, int], Texels]] = {
+    "leaves": partial(shapes.paint, shapes.LEAVES),
+    "stone": partial(shapes.paint, shapes.STONE),
+    "wood": shapes.wood,
+    "fabric": manufactured.fabric,
+    "text": manufactured.text,
+    "brick": manufactured.brick,
+    "noise": partial(noise.power_law, exponent=2.0),
+    "noise_white": partial(noise.power_law, exponent=1.0, rms=1.1),
+    "noise_smooth": partial(noise.power_law, exponent=3.0, coarsest_m=0.0128),
+    "calibration": partial(shapes.paint, shapes.CALIBRATION),
+    "gravel": partial(shapes.paint, shapes.GRAVEL),
+    "grass": partial(shapes.paint, shapes.GRASS),
+    "carpet": partial(shapes.paint, shapes.CARPET),
+    "bark": shapes.bark,
 }
+
+
+def render(name: str, grid: Grid, seed: int) -> Texels:
+    """Reflectance of each texel of a grid, 0 to 1, for one of all textures of a pattern."""
+    # Two patterns with the same seed must not share their grain.
+    own_seed = int(seed_key(seed, crc32(name.encode())))
+    # Kernels are compiled per type: always pass the pitch as float.
+    return PATTERNS[name](grid._replace(pitch_m=float(grid.pitch_m)), own_seed)

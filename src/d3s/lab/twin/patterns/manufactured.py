@@ -316,16 +316,25 @@ def _letter(
 
 
 @compiled
-def _ring(band: _Band, bold: float, x: float, y: float, a: float, b: float) -> None:
-    start, stop, ink = band.start, band.stop, band.ink
+def _reached(
+    band: _Band, half: float, top: float, bottom: float, left: float, right: float
+) -> tuple[int, int, int, int]:
+    # First and last row and column of a pen of half a width over a box; in metres on the surface.
     row, col, pitch = band.grid.first_row, band.grid.first_col, band.grid.pitch_m
+    reach = half + 0.5 * pitch
+    first = max(band.start, math.ceil((top - reach) / pitch) - row)
+    last = min(band.stop - 1, math.floor((bottom + reach) / pitch) - row)
+    begin = max(0, math.ceil((left - reach) / pitch) - col)
+    end = min(band.ink.shape[1] - 1, math.floor((right + reach) / pitch) - col)
+    return first, last, begin, end
+
+
+@compiled
+def _ring(band: _Band, bold: float, x: float, y: float, a: float, b: float) -> None:
+    ink, row, col, pitch = band.ink, band.grid.first_row, band.grid.first_col, band.grid.pitch_m
     half = max(0.5 * bold, 0.5 * pitch)
     faint = 0.5 * bold / half
-    reach = half + 0.5 * pitch
-    first = max(start, math.ceil((y - b - reach) / pitch) - row)
-    last = min(stop - 1, math.floor((y + b + reach) / pitch) - row)
-    begin = max(0, math.ceil((x - a - reach) / pitch) - col)
-    end = min(ink.shape[1] - 1, math.floor((x + a + reach) / pitch) - col)
+    first, last, begin, end = _reached(band, half, y - b, y + b, x - a, x + a)
     for i in range(first, last + 1):
         q = ((row + i) * pitch - y) / b
         for j in range(begin, end + 1):
@@ -339,15 +348,12 @@ def _ring(band: _Band, bold: float, x: float, y: float, a: float, b: float) -> N
 
 @compiled
 def _stroke(band: _Band, bold: float, x0: float, y0: float, x1: float, y1: float) -> None:
-    start, stop, ink = band.start, band.stop, band.ink
-    row, col, pitch = band.grid.first_row, band.grid.first_col, band.grid.pitch_m
+    ink, row, col, pitch = band.ink, band.grid.first_row, band.grid.first_col, band.grid.pitch_m
     half = max(0.5 * bold, 0.5 * pitch)
     faint = 0.5 * bold / half
-    reach = half + 0.5 * pitch
-    first = max(start, math.ceil((min(y0, y1) - reach) / pitch) - row)
-    last = min(stop - 1, math.floor((max(y0, y1) + reach) / pitch) - row)
-    begin = max(0, math.ceil((min(x0, x1) - reach) / pitch) - col)
-    end = min(ink.shape[1] - 1, math.floor((max(x0, x1) + reach) / pitch) - col)
+    first, last, begin, end = _reached(
+        band, half, min(y0, y1), max(y0, y1), min(x0, x1), max(x0, x1)
+    )
     ux, uy = x1 - x0, y1 - y0
     per_square = 1.0 / (ux * ux + uy * uy + 1e-18)
     for i in range(first, last + 1):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
-from d3s.types import FloatArray
 
 Texels = NDArray[np.float32]
 """Values of the texels of a grid (rows, cols); the reflectance of a finished pattern is 0 to 1."""
@@ -41,20 +40,6 @@ class Grid(NamedTuple):
     rows: int
     cols: int
     pitch_m: float
-
-    @property
-    def x_m(self) -> FloatArray:
-        """Centre of each column, in metres to the right of the origin."""
-        return self.pitch_m * np.arange(
-            self.first_col, self.first_col + self.cols, dtype=np.float64
-        )
-
-    @property
-    def y_m(self) -> FloatArray:
-        """Centre of each row, in metres below the origin."""
-        return self.pitch_m * np.arange(
-            self.first_row, self.first_row + self.rows, dtype=np.float64
-        )
 
 
 def seed_key(seed: int, *channels: int) -> np.uint64:
@@ -193,8 +178,14 @@ def add_grain(out: Texels, grid: Grid, seed: int, grain: Octaves) -> Texels:
 
     The RMS of the noise is relative to the reflectance.
     """
-    run_over_rows(_grain, grid.rows, out, spline_noise(grid, seed_key(seed, 1), grain))
-    return out
+    # The change is proportional to grey (1 - grey), so values stay within 0 and 1 almost without
+    # clipping, which would shift the mean.
+    grey = np.clip(out, 0.0, 1.0)
+    change = spline_noise(grid, seed_key(seed, 1), grain)
+    change *= np.float32(2.0)
+    change *= grey
+    change *= np.float32(1.0) - grey
+    return np.clip(grey + change, 0.0, 1.0, out=out)
 
 
 class _Axis(NamedTuple):
@@ -253,15 +244,9 @@ def _taps(first: int, count: int, step: float) -> tuple[NDArray[np.int64], Texel
     node = np.floor(position)
     t = position - node
     s = 1.0 - t
-    weights = np.stack(
-        [
-            s * s * s / 6.0,
-            (4.0 - 3.0 * t * t * (1.0 + s)) / 6.0,
-            (4.0 - 3.0 * s * s * (1.0 + t)) / 6.0,
-            t * t * t / 6.0,
-        ],
-        axis=1,
-    )
+    second = (4.0 - 3.0 * t * t * (1.0 + s)) / 6.0
+    third = (4.0 - 3.0 * s * s * (1.0 + t)) / 6.0
+    weights = np.stack([s * s * s / 6.0, second, third, t * t * t / 6.0], axis=1)
     return node.astype(np.int64) - 1, weights.astype(np.float32)
 
 
@@ -404,51 +389,17 @@ def _bent_texels(
             ) * np.float32(1.0 / 6.0)
 
 
-@compiled
-def _grain(start: int, stop: int, out: Texels, grain: Texels) -> None:
-    # The change is proportional to grey (1 - grey), so values stay within 0 and 1 almost without
-    # clipping, which would shift the mean.
-    zero, one, two = np.float32(0.0), np.float32(1.0), np.float32(2.0)
-    for i in range(start, stop):
-        for j in range(out.shape[1]):
-            grey = min(one, max(zero, out[i, j]))
-            out[i, j] = min(one, max(zero, grey + grain[i, j] * two * grey * (one - grey)))
-
-
 def power_law(
     grid: Grid, seed: int, exponent: float, *, rms: float = 0.5, coarsest_m: float = 0.0512
 ) -> Texels:
     """Noise around 1/2 with a 2-D power spectrum of 1/f^exponent, softly limited to 0 to 1.
 
+    An exponent of 2 is that of natural images: equal contrast at all sizes.
+
     `rms` is that of all octaves before the limit, in units of half the range. The largest features
     are so small that every frame has the mean of the texture.
     """
-    octaves = Octaves(coarsest_m, FINEST_M, exponent, rms)
-    out = spline_noise(grid, seed_key(seed, 1), octaves)
-    run_over_rows(_limit, grid.rows, out)
-    return out
-
-
-def noise(grid: Grid, seed: int) -> Texels:
-    """Noise with the spectrum of natural images: 1/f^2, equal contrast at all sizes."""
-    return power_law(grid, seed, 2.0)
-
-
-def noise_white(grid: Grid, seed: int) -> Texels:
-    """Noise with a flatter spectrum, 1/f: most contrast in the finest detail."""
-    return power_law(grid, seed, 1.0, rms=1.1)
-
-
-def noise_smooth(grid: Grid, seed: int) -> Texels:
-    """Noise with a steep spectrum, 1/f^3: soft clouds with little detail."""
-    return power_law(grid, seed, 3.0, coarsest_m=0.0128)
-
-
-@compiled
-def _limit(start: int, stop: int, out: Texels) -> None:
+    out = spline_noise(grid, seed_key(seed, 1), Octaves(coarsest_m, FINEST_M, exponent, rms))
     # An odd function about 1/2, which keeps the mean at any contrast.
-    one, half = np.float32(1.0), np.float32(0.5)
-    for i in range(start, stop):
-        for j in range(out.shape[1]):
-            value = out[i, j]
-            out[i, j] = half + half * value / np.float32(np.sqrt(one + value * value))
+    half, one = np.float32(0.5), np.float32(1.0)
+    return np.asarray(half + half * out / np.sqrt(one + out * out))

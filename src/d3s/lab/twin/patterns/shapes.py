@@ -25,7 +25,6 @@ from d3s.lab.twin.patterns.noise import (
 )
 from d3s.runtime.compile import compiled
 from d3s.runtime.parallel import run_over_rows
-from d3s.types import FloatArray
 
 ELLIPSE, BLADE, BOX, CRYSTAL = range(4)
 
@@ -44,9 +43,9 @@ _SIN = np.sin(np.arange(2 * _TURNS) * (math.pi / _TURNS))
 class ShapeLayer(NamedTuple):
     """Shapes of similar size. Pairs are ranges of uniform random numbers.
 
-    The grey of a shape lies between the two values of `grey`: `bias` above 1 makes more shapes
-    dark, `split` from 0 to 1 moves greys to the ends of the range. `dome` darkens a shape towards
-    its edge, `tilt` towards its lower right. `opacity` is the share hidden of what lies below.
+    The grey of a shape lies between the two values of `grey`: `split` from 0 to 1 moves greys to
+    the ends of the range. `dome` darkens a shape towards its edge, `tilt` towards its lower right.
+    `opacity` is the share hidden of what lies below.
     """
 
     kind: int
@@ -56,7 +55,6 @@ class ShapeLayer(NamedTuple):
     density: float  # share of cells with a shape
     grey: tuple[float, float]
     angle_rad: tuple[float, float] = (0.0, math.pi)  # any direction
-    bias: float = 1.0
     split: float = 0.0
     dome: float = 0.0
     tilt: float = 0.0
@@ -71,8 +69,10 @@ class ShapeLayer(NamedTuple):
     def mean_grey(self) -> float:
         """Mean grey of the shapes, for texels much larger than a shape."""
         low, high = self.grey
-        u = np.asarray(((np.arange(256) + 0.5) / 256.0) ** self.bias, np.float64)
-        plain = low + (high - low) * _move_to_ends(u, self.split).mean()
+        u = (np.arange(256) + 0.5) / 256.0
+        ends = u * u * (3.0 - 2.0 * u)
+        moved = u + self.split * (ends * ends * (3.0 - 2.0 * ends) - u)
+        plain = low + (high - low) * moved.mean()
         # Over a disc, the mean of the squared distance from the centre is 1/2.
         return float(plain * (1.0 - 0.5 * self.dome))
 
@@ -85,12 +85,6 @@ class ShapeLayer(NamedTuple):
         area = 4.0 * _FILL[self.kind] * square * inverse
         # Shapes of neighbouring cells overlap nearly as if placed independently.
         return self.opacity * (1.0 - math.exp(-self.density * area / self.cell_m**2))
-
-
-def _move_to_ends(u: FloatArray, split: float) -> FloatArray:
-    ends = u * u * (3.0 - 2.0 * u)
-    moved: FloatArray = u + split * (ends * ends * (3.0 - 2.0 * ends) - u)
-    return moved
 
 
 def octave(layer: ShapeLayer, level: int) -> ShapeLayer:
@@ -162,8 +156,6 @@ def _between(range_: tuple[float, float], u: float) -> float:
 
 @compiled
 def _grey(layer: ShapeLayer, u: float) -> np.float32:
-    if layer.bias != 1.0:
-        u = u**layer.bias
     ends = u * u * (3.0 - 2.0 * u)
     u += layer.split * (ends * ends * (3.0 - 2.0 * ends) - u)
     return np.float32(_between(layer.grey, u))
@@ -327,125 +319,88 @@ def _over(below: np.float32, inside: np.float32, away: np.float32, x: np.float32
     return below + cover * (s.grey * shade - below)
 
 
-def leaves(grid: Grid, seed: int) -> Texels:
-    """Overlapping leaves and discs of all sizes from 4 cm down to 0.3 mm."""
-    disc = ShapeLayer(
-        kind=ELLIPSE,
-        cell_m=0.04,
-        half_length_m=(0.012, 0.024),
-        aspect=(1.0, 1.8),
-        density=0.8,
-        grey=(0.10, 0.88),
-        tilt=0.15,
-    )
-    leaf = disc._replace(
-        kind=BLADE, half_length_m=(0.016, 0.032), aspect=(1.6, 3.0), density=0.9, tilt=0.12
-    )
-    layers = _alternate(fractal(disc, 8), fractal(leaf, 8))
-    return _painted(grid, seed, 0.49, layers, Octaves(0.0064, FINEST_M, 1.8, 0.14))
-
-
-def stone(grid: Grid, seed: int) -> Texels:
-    """Granite: light and grey crystals of several sizes with flakes of black mica."""
-    crystal = ShapeLayer(
-        kind=CRYSTAL,
-        cell_m=0.008,
-        half_length_m=(0.0034, 0.0064),
-        aspect=(1.0, 1.7),
-        density=0.9,
-        grey=(0.3, 0.8),
-        split=0.5,
-    )
-    mica = crystal._replace(
-        half_length_m=(0.0015, 0.004), aspect=(1.2, 2.5), density=0.8, grey=(0.10, 0.28), split=0.0
-    )
-    # Fine grains first, large crystals last.
-    layers = [octave(crystal, 2), octave(crystal, 2), octave(crystal, 3)._replace(density=0.4)]
-    layers += [octave(mica, 2), octave(crystal, 1), octave(mica, 1)]
-    layers += [crystal._replace(density=0.3), mica._replace(density=0.3)]
-    return _painted(grid, seed, 0.5, layers, Octaves(0.0256, FINEST_M, 1.75, 0.3))
-
-
-def gravel(grid: Grid, seed: int) -> Texels:
-    """Rounded stones lit from one side, with dark gaps, large ones among small ones."""
-    pebble = ShapeLayer(
-        kind=ELLIPSE,
-        cell_m=0.012,
-        half_length_m=(0.0045, 0.0085),
-        aspect=(1.0, 1.6),
-        density=0.85,
-        grey=(0.36, 0.9),
-        dome=0.55,
-        tilt=0.3,
-    )
-    layers = [octave(pebble, level) for level in (3, 2, 1, 0, 1, 0)]
-    return _painted(grid, seed, 0.28, layers, Octaves(0.0064, FINEST_M, 1.75, 0.3))
-
-
-def grass(grid: Grid, seed: int) -> Texels:
-    """Blades that lean one way or the other, dark below and light on top."""
-    blade = ShapeLayer(
-        kind=BLADE,
-        cell_m=0.010,
-        half_length_m=(0.014, 0.026),
-        aspect=(9.0, 15.0),
-        angle_rad=(1.0, 2.1),
-        density=0.65,
-        grey=(0.02, 0.42),
-        tilt=0.1,
-    )
-    layers = [
-        octave(blade, level)._replace(grey=(0.02 + 0.06 * number, 0.42 + 0.06 * number))
-        for number, level in enumerate((0, 1, 0, 2, 1, 2))
-    ]
-    return _painted(grid, seed, 0.2, layers, Octaves(0.0032, FINEST_M, 1.7, 0.26))
-
-
-def carpet(grid: Grid, seed: int) -> Texels:
-    """Tufts of yarn that stand close together, every way round, with dark gaps between them."""
-    tuft = ShapeLayer(
-        kind=BLADE,
-        cell_m=0.0028,
-        half_length_m=(0.0014, 0.0035),
-        aspect=(2.0, 4.0),
-        density=0.95,
-        grey=(0.34, 0.92),
-        dome=0.5,
-        tilt=0.25,
-    )
-    layers = [octave(tuft, level) for level in (0, 1, 0, 0)]
-    return _painted(grid, seed, 0.3, layers, Octaves(0.0512, FINEST_M, 2.0, 0.35))
-
-
-def calibration(grid: Grid, seed: int) -> Texels:
-    """Black and white squares and dots of many sizes, dense, to be found again at any distance."""
-    square = ShapeLayer(
-        kind=BOX,
-        cell_m=0.016,
-        half_length_m=(0.005, 0.009),
-        aspect=(1.0, 1.4),
-        density=0.75,
-        grey=(0.10, 0.86),
-        split=1.0,
-    )
-    dot = square._replace(kind=ELLIPSE, aspect=(1.0, 1.2))
-    layers = _alternate(fractal(square, 6), fractal(dot, 6))
-    return _painted(grid, seed, 0.48, layers, Octaves(0.0016, FINEST_M, 2.0, 0.1))
-
-
 def _alternate(even: list[ShapeLayer], odd: list[ShapeLayer]) -> list[ShapeLayer]:
     """Octaves of two layers in turn: even levels from the first list, odd from the second."""
     return [pair[level % 2] for level, pair in enumerate(zip(even, odd, strict=True))]
 
 
-def _painted(
-    grid: Grid, seed: int, ground: float, layers: list[ShapeLayer], grain: Octaves
-) -> Texels:
-    """Layers of shapes, lowest first, on a ground of one reflectance, with grain."""
-    out = np.full((grid.rows, grid.cols), ground, np.float32)
-    paint_shapes(out, grid, seed, layers)
-    return add_grain(out, grid, seed, grain)
+class Painting(NamedTuple):
+    """Pattern of layers of shapes, lowest first, on a ground of one reflectance, with grain."""
 
+    ground: float
+    layers: list[ShapeLayer]
+    grain: Octaves
+
+
+def paint(painting: Painting, grid: Grid, seed: int) -> Texels:
+    """Texels of a painting."""
+    out = np.full((grid.rows, grid.cols), painting.ground, np.float32)
+    paint_shapes(out, grid, seed, painting.layers)
+    return add_grain(out, grid, seed, painting.grain)
+
+
+_DISC = ShapeLayer(ELLIPSE, 0.04, (0.012, 0.024), (1.0, 1.8), 0.8, (0.10, 0.88), tilt=0.15)
+_LEAF = ShapeLayer(BLADE, 0.04, (0.016, 0.032), (1.6, 3.0), 0.9, (0.10, 0.88), tilt=0.12)
+# Overlapping leaves and discs of all sizes from 4 cm down to 0.3 mm.
+LEAVES = Painting(
+    0.49, _alternate(fractal(_DISC, 8), fractal(_LEAF, 8)), Octaves(0.0064, FINEST_M, 1.8, 0.14)
+)
+
+_CRYSTAL = ShapeLayer(CRYSTAL, 0.008, (0.0034, 0.0064), (1.0, 1.7), 0.9, (0.3, 0.8), split=0.5)
+_MICA = ShapeLayer(CRYSTAL, 0.008, (0.0015, 0.004), (1.2, 2.5), 0.8, (0.10, 0.28))
+# Granite: light and grey crystals of several sizes with flakes of black mica. Fine grains first.
+STONE = Painting(
+    0.5,
+    [
+        octave(_CRYSTAL, 2),
+        octave(_CRYSTAL, 2),
+        octave(_CRYSTAL, 3)._replace(density=0.4),
+        octave(_MICA, 2),
+        octave(_CRYSTAL, 1),
+        octave(_MICA, 1),
+        _CRYSTAL._replace(density=0.3),
+        _MICA._replace(density=0.3),
+    ],
+    Octaves(0.0256, FINEST_M, 1.75, 0.3),
+)
+
+_PEBBLE = ShapeLayer(
+    ELLIPSE, 0.012, (0.0045, 0.0085), (1.0, 1.6), 0.85, (0.36, 0.9), dome=0.55, tilt=0.3
+)
+# Rounded stones lit from one side, with dark gaps, large ones among small ones.
+GRAVEL = Painting(
+    0.28,
+    [octave(_PEBBLE, level) for level in (3, 2, 1, 0, 1, 0)],
+    Octaves(0.0064, FINEST_M, 1.75, 0.3),
+)
+
+_BLADE = ShapeLayer(
+    BLADE, 0.010, (0.014, 0.026), (9.0, 15.0), 0.65, (0.02, 0.42), (1.0, 2.1), tilt=0.1
+)
+# Blades that lean one way or the other, dark below and light on top.
+GRASS = Painting(
+    0.2,
+    [
+        octave(_BLADE, level)._replace(grey=(0.02 + 0.06 * number, 0.42 + 0.06 * number))
+        for number, level in enumerate((0, 1, 0, 2, 1, 2))
+    ],
+    Octaves(0.0032, FINEST_M, 1.7, 0.26),
+)
+
+_TUFT = ShapeLayer(
+    BLADE, 0.0028, (0.0014, 0.0035), (2.0, 4.0), 0.95, (0.34, 0.92), dome=0.5, tilt=0.25
+)
+# Tufts of yarn that stand close together, every way round, with dark gaps between them.
+CARPET = Painting(
+    0.3, [octave(_TUFT, level) for level in (0, 1, 0, 0)], Octaves(0.0512, FINEST_M, 2.0, 0.35)
+)
+
+_SQUARE = ShapeLayer(BOX, 0.016, (0.005, 0.009), (1.0, 1.4), 0.75, (0.10, 0.86), split=1.0)
+_DOT = _SQUARE._replace(kind=ELLIPSE, aspect=(1.0, 1.2))
+# Black and white squares and dots of many sizes, dense, to be found again at any distance.
+CALIBRATION = Painting(
+    0.48, _alternate(fractal(_SQUARE, 6), fractal(_DOT, 6)), Octaves(0.0016, FINEST_M, 2.0, 0.1)
+)
 
 _RING_M = 0.005
 
@@ -462,14 +417,7 @@ def wood(grid: Grid, seed: int) -> Texels:
     )
     along = (0.5 * math.pi - 0.04, 0.5 * math.pi + 0.04)
     pore = ShapeLayer(
-        kind=BLADE,
-        cell_m=0.004,
-        half_length_m=(0.0015, 0.004),
-        aspect=(14.0, 24.0),
-        angle_rad=along,
-        density=0.8,
-        grey=(0.1, 0.3),
-        opacity=0.7,
+        BLADE, 0.004, (0.0015, 0.004), (14.0, 24.0), 0.8, (0.1, 0.3), along, opacity=0.7
     )
     paint_shapes(out, grid, seed, [octave(pore, level) for level in (-1, 0, 1, 2)])
     return add_grain(out, grid, seed, Octaves(0.0064, FINEST_M, 1.8, 0.14))
@@ -511,18 +459,10 @@ def bark(grid: Grid, seed: int) -> Texels:
     out = spline_noise(grid, seed_key(seed, 3), ridges, stretch=6.0, bend_m=bend)
     seen = {spacing for spacing, _ in ridges.resolved(grid.pitch_m)}
     lost = math.sqrt(sum(rms * rms for spacing, rms in ridges.strengths() if spacing not in seen))
-    run_over_rows(_cracks, grid.rows, out, np.float32(0.25 + lost))
-    return add_grain(out, grid, seed, Octaves(0.0512, FINEST_M, 1.8, 0.34))
-
-
-@compiled
-def _cracks(start: int, stop: int, out: Texels, soft: np.float32) -> None:
     # A crack lies where the noise crosses zero. Octaves too fine for the raster make the crack
     # softer by their RMS, with the same mean.
-    one, depth = np.float32(1.0), np.float32(0.27)
-    for i in range(start, stop):
-        for j in range(out.shape[1]):
-            value = out[i, j]
-            rise = value / np.float32(math.sqrt(one + value * value))
-            open_ = np.float32(0.25) / soft / (one + (value / soft) * (value / soft))
-            out[i, j] = np.float32(0.52) + np.float32(0.16) * rise - depth * open_
+    one, soft = np.float32(1.0), np.float32(0.25 + lost)
+    rise = out / np.sqrt(one + out * out)
+    opened = np.float32(0.25) / soft / (one + (out / soft) * (out / soft))
+    out = np.float32(0.52) + np.float32(0.16) * rise - np.float32(0.27) * opened
+    return add_grain(out, grid, seed, Octaves(0.0512, FINEST_M, 1.8, 0.34))

@@ -1,13 +1,21 @@
-"""Spectra of a patch of light multiplied by the transfer function of its spot."""
+"""Point-spread functions: how light of a point out of focus spreads, and behind lenses with errors.
 
+A PSF is a function from frequencies in cycles/px, a signed blur radius in px and the lens to the
+transfer function.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from d3s.lab.twin.blur import BlurModel
+from d3s.lab.twin.geometry import ScenePart
 from d3s.optics.lens import Lens
-from d3s.optics.psf import disk_otf, gaussian_otf
+from d3s.optics.psf import diffraction_otf, disk_otf, gaussian_otf
 from d3s.optics.wavefront import (
     Aberrations,
     diffraction_transfer,
@@ -20,6 +28,56 @@ from d3s.runtime.compile import compiled
 from d3s.types import FloatArray, Image
 
 _Complex = NDArray[np.complex64]
+
+Psf = Callable[[FloatArray, float, Lens], FloatArray]
+"""Transfer function at frequencies in cycles/px, for a signed blur radius in px behind a lens.
+
+Edges of objects and aberrations of a PSF of your own are those of an evenly lit opening.
+"""
+PsfName = Literal["disk", "gaussian", "diffraction"]
+
+
+def disk(frequency: FloatArray, radius_px: float, lens: Lens) -> FloatArray:
+    """Geometric optics of an evenly lit opening."""
+    return disk_otf(frequency, radius_px)
+
+
+def gaussian(frequency: FloatArray, radius_px: float, lens: Lens) -> FloatArray:
+    """Model of the depth equations."""
+    return gaussian_otf(frequency, lens.aperture_gaussian_width * radius_px)
+
+
+@dataclass(frozen=True)
+class Diffraction:
+    """Perfect lens in light of one wavelength."""
+
+    wavelength_m: float
+
+    def __call__(self, frequency: FloatArray, radius_px: float, lens: Lens) -> FloatArray:
+        """Transfer function of wave optics."""
+        return diffraction_otf(frequency, radius_px, lens, self.wavelength_m)
+
+
+class _NamedPsf(ScenePart):
+    psf: PsfName
+    wavelength_m: float = Field(gt=1e-7, lt=2e-5)
+
+
+def psf_of(psf: PsfName | Psf, wavelength_m: float) -> Psf:
+    """PSF as given, or of its name; a SceneError for another name or no wavelength."""
+    name = "disk" if callable(psf) else psf
+    known = _NamedPsf(psf=name, wavelength_m=wavelength_m)
+    if callable(psf):
+        return psf
+    if known.psf == "diffraction":
+        return Diffraction(known.wavelength_m)
+    return gaussian if known.psf == "gaussian" else disk
+
+
+def gaussian_width(psf: Psf, lens: Lens) -> float | None:
+    """Sigma of the light over a Gaussian opening, over its radius; None if it is lit evenly."""
+    return lens.aperture_gaussian_width if psf is gaussian else None
+
 
 # Table of the transfer function of a spot over blur radius times frequency. Linear interpolation
 # has an error below 1e-5.
@@ -37,35 +95,22 @@ _SPREAD_BETA = 2.3 * _SPREAD
 _SPREAD_PHASES = 1024
 
 
-def fast_even(size: int) -> int:
-    """Even size of a fast FFT, at least `size`."""
-    from scipy.fft import next_fast_len
-
-    return 2 * int(next_fast_len((size + 1) // 2, real=True))
-
-
-def transfer(
-    shape: tuple[int, int], aberrations: Aberrations, lens: Lens, blur_model: BlurModel
-) -> _Complex:
+def transfer(shape: tuple[int, int], aberrations: Aberrations, lens: Lens, psf: Psf) -> _Complex:
     """Transfer function of a spot at the frequencies of `rfft2`, (rows, cols // 2 + 1).
 
     `shape` has even numbers of rows and columns.
     """
-    if blur_model.psf == "diffraction":
-        return diffraction_transfer(shape, aberrations, lens, blur_model.wavelength_m)
+    if isinstance(psf, Diffraction):
+        return diffraction_transfer(shape, aberrations, lens, psf.wavelength_m)
     if aberrations.is_defocus:
-        width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
-        return _ellipse_transfer(shape, aberrations, _profile(width))
-    return _ray_transfer(shape, aberrations, lens, blur_model)
+        return _ellipse_transfer(shape, aberrations, _profile(psf, lens))
+    return _ray_transfer(shape, aberrations, lens, gaussian_width(psf, lens))
 
 
 @lru_cache(maxsize=4)
-def _profile(gaussian_width: float | None) -> FloatArray:
-    """Transfer function over blur radius times frequency, of a disk or of a Gaussian."""
-    cycles = np.arange(_TABLE_CYCLES * _TABLE_STEPS + 2) / _TABLE_STEPS
-    if gaussian_width is None:
-        return disk_otf(cycles, 1.0)
-    return gaussian_otf(cycles, gaussian_width)
+def _profile(psf: Psf, lens: Lens) -> FloatArray:
+    """Transfer function over blur radius times frequency."""
+    return psf(np.arange(_TABLE_CYCLES * _TABLE_STEPS + 2) / _TABLE_STEPS, 1.0, lens)
 
 
 def _ellipse_transfer(
@@ -110,14 +155,13 @@ def _fill_ellipse(
 
 
 def _ray_transfer(
-    shape: tuple[int, int], aberrations: Aberrations, lens: Lens, blur_model: BlurModel
+    shape: tuple[int, int], aberrations: Aberrations, lens: Lens, width: float | None
 ) -> _Complex:
     """Transfer function of rays through many points of the pupil, by a non-uniform FFT."""
     from scipy import fft
 
     area = np.pi * reach_px(aberrations, lens) ** 2
     count = float(np.clip(_POINTS_PER_PX2 * area, _FEWEST_POINTS, _MOST_POINTS))
-    width = lens.aperture_gaussian_width if blur_model.psf == "gaussian" else None
     x, y = _points(int(1.2 ** np.ceil(np.log(count) / np.log(1.2))), width)
     if aberrations.is_clipped:
         # A Gaussian pupil has no rim: twice its width stands for it.
