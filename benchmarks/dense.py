@@ -18,7 +18,7 @@ from scipy.optimize import linprog, minimize
 import d3s
 from d3s.estimate.methods import estimate_quietly
 from d3s.lab.dense import densify, fill
-from d3s.lab.dense.surfaces import fit_surfaces, guide_of
+from d3s.lab.dense.surfaces import fit_surfaces, guide_of, per_dpt_px
 from d3s.lab.evaluate import REPORT_PATTERNS, TUNING_PATTERNS
 from d3s.lab.evaluate.rooms import RoomSweep, render_rooms
 from d3s.types import FloatArray, Image, Mask
@@ -93,7 +93,7 @@ def fit(some: list[DenseFrame]) -> None:
             continue
         found = fit_surfaces(guide_of(cells), disparity_px, weight)
         features = fill.fill_features(found, weight > 0)
-        true_px = fill.per_dpt_px(cells) / true_m
+        true_px = per_dpt_px(cells) / true_m
         wrong = np.abs(true_px / found.disparity_px - 1) > fill.GROSS
         gross.append(_drawn(rng, features, wrong, ~measured))
         error = np.log(np.abs(found.disparity_px - true_px) + 1e-3)

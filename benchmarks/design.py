@@ -3,9 +3,7 @@
     .venv/bin/python benchmarks/design.py table       # errors on natural texture, 10 minutes
     .venv/bin/python benchmarks/design.py model       # ratios, from tuning cameras and textures
     .venv/bin/python benchmarks/design.py cameras     # 40 random cameras, report textures
-    .venv/bin/python benchmarks/design.py tuning-ranges   # working ranges of 24 tuning cameras
     .venv/bin/python benchmarks/design.py ranges      # working ranges of the 40 cameras
-    .venv/bin/python benchmarks/design.py prototype   # working range beside d3s evaluate planes
     .venv/bin/python benchmarks/design.py wishes      # 20 wishes, verified
     .venv/bin/python benchmarks/design.py tolerances  # mounting errors, simulated
 
@@ -45,13 +43,8 @@ from design_wishes import run_wishes
 
 TUNING_CAMERAS, REPORT_CAMERAS = 60, 40
 DEPTHS = 6
-TUNED_RANGES = 24
-PROTOTYPE_M = (0.2, 0.24, 0.27, 0.5, 1.2, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4.0)
 
-PARTS = (
-    *("table", "model", "cameras", "tuning-ranges", "ranges"),
-    *("prototype", "wishes", "tolerances"),
-)
+PARTS = ("table", "model", "cameras", "ranges", "wishes", "tolerances")
 
 Rows = list[dict[str, Any]]
 Ends = tuple[float, float] | None
@@ -237,8 +230,6 @@ def simulated(function: Callable[..., Any], first: int, options: argparse.Namesp
         return json.loads(kept.read_text())
     is_tuning, is_range = first == TUNING, function is range_of
     count = options.cameras or (TUNING_CAMERAS if is_tuning else REPORT_CAMERAS)
-    if is_range and is_tuning:
-        count = options.cameras or TUNED_RANGES
     textures = TUNING_PATTERNS if is_tuning else REPORT_PATTERNS
     shares = 2 if is_range or not is_tuning else 1
     depths = () if is_range else (DEPTHS,)
@@ -360,10 +351,10 @@ def cameras_figures(rows: Rows) -> dict[str, Any]:
     }
 
 
-def ranges_figures(first: int, options: argparse.Namespace) -> dict[str, Any]:
+def ranges_figures(options: argparse.Namespace) -> dict[str, Any]:
     """Working ranges of cameras, for an error drawn between the least and the largest of each."""
-    found = simulated(range_of, first, options)
-    both = [(predicted_range_m(first, one), one["measured_m"]) for one in found]
+    found = simulated(range_of, REPORT, options)
+    both = [(predicted_range_m(REPORT, one), one["measured_m"]) for one in found]
     return {
         **range_shares(both),
         "each": [[one["camera"], *ends] for one, ends in zip(found, both, strict=True)],
@@ -397,41 +388,6 @@ def _shares(found: np.ndarray) -> dict[str, float]:
     }
 
 
-def prototype_figures(workers: int) -> dict[str, Any]:
-    """Working range of the prototype: predicted, and by the planes of `d3s evaluate planes`.
-
-    The planes reach from 0.2 to 4.5 m. Once with the depths that joint searches by default, once
-    with all of them.
-    """
-    from d3s.estimate.candidates import default_depth_range_m
-    from d3s.lab.design.camera import Camera
-    from d3s.lab.design.predict import predict
-    from d3s.lab.evaluate import PlaneSweep, evaluate_planes
-
-    camera = Camera.paper_prototype()
-    depths = PROTOTYPE_M
-    patterns = REPORT_PATTERNS
-    sweep = PlaneSweep(
-        depths_m=depths, patterns=patterns, psf="diffraction", shape=(200, 420), noise=0.01
-    )
-    wide = "joint:depth_range_m=[0.19,5.0]"
-    found = evaluate_planes(["joint", wide], sweep=sweep, rig=camera.rig, workers=workers)
-    lines = found.summary()
-    searched = default_depth_range_m(camera.optics)
-    figures: dict[str, Any] = {"searched_m": list(searched)}
-    walls = [Wall(texture=name) for name in patterns]
-    at = np.array(depths)
-    curves = [predict(camera, depths_m=at, wall=wall) for wall in walls]
-    worst = np.max([one.mae_m for one in curves], axis=0)
-    least = np.min([one.density for one in curves], axis=0)
-    predicted = working_range_m(at, worst, least, ErrorLimit(error_m=0.01))
-    for line, ends in zip(lines, (searched, (0.0, np.inf)), strict=True):
-        told = (max(predicted[0], ends[0]), min(predicted[1], ends[1]))
-        name = "default search" if ends == searched else "wide search"
-        figures[name] = {"measured_m": list(line["range_m"]), "predicted_m": list(told)}
-    return figures
-
-
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -449,9 +405,7 @@ def main() -> None:
     else:
         figures = {
             "cameras": lambda: cameras_figures(simulated(points_of, REPORT, options)),
-            "ranges": lambda: ranges_figures(REPORT, options),
-            "tuning-ranges": lambda: ranges_figures(TUNING, options),
-            "prototype": lambda: prototype_figures(options.workers),
+            "ranges": lambda: ranges_figures(options),
             "wishes": run_wishes,
             "tolerances": tolerance_figures,
         }[part]()

@@ -13,7 +13,7 @@ from d3s.estimate.joint.smoothing import noise_gains
 from d3s.lab.evaluate import REPORT_PATTERNS
 from d3s.lab.evaluate.truth import truth_of
 from d3s.lab.twin.sensor import expose_pair
-from d3s.lab.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
+from d3s.lab.view.plots import ACCENT, GREEN, LEFT, PURPLE, RIGHT
 from d3s.optics.consensus import confidence
 from d3s.optics.d3 import PairDerivatives, d3_windowed_depth_m, finite_differences
 from d3s.optics.stereo import alignment_shift_px, depth_error_m

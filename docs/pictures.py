@@ -35,13 +35,13 @@ from d3s.lab.twin.pair import Pair
 from d3s.lab.twin.patterns import PATTERNS
 from d3s.lab.twin.random_scene import draw_mask
 from d3s.lab.twin.raw import RawFrame
-from d3s.lab.view.scene import plot_scenes
 from d3s.lab.view.truth import (
     FILLED_COLOUR,
     MEASURED_COLOUR,
     OPEN_COLOUR,
     plot_dense,
     plot_depth_map,
+    plot_scenes,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -161,7 +161,7 @@ def objects_before_the_wall() -> list[d3s.Layer]:
 
 def dense_depth() -> Figure:
     """Figure of a densified depth map, of the objects before a weakly textured wall."""
-    texture = d3s.Texture(pattern="gravel", contrast=0.05, grey=0.62, shading=0.1, seed=3)
+    texture = d3s.Texture(pattern="gravel", contrast=0.08, grey=0.62, shading=0.1, seed=3)
     wall = d3s.Layer(depth_m=1.5, texture=texture)
     scene = d3s.Layered(layers=[*objects_before_the_wall(), wall])
     pair = d3s.simulate(scene, RIG, shape=WALL_SHAPE, noise=0.01)

@@ -305,8 +305,7 @@ def _write(told: "DesignReport", files: dict[str, Path | None], telling: Telling
     """Write the files that are asked for."""
     from d3s.estimate.plot.save import save_figure
     from d3s.lab.design.report import save_design
-    from d3s.lab.view.design import plot_design
-    from d3s.lab.view.design_page import write_design
+    from d3s.lab.view.design import plot_design, write_design
 
     output, chart, report = files.values()
     if output is not None:

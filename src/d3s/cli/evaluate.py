@@ -350,7 +350,7 @@ def _render(sweep: "RoomSweep", rig: "Rig", keep: Path, *, quiet: bool) -> "list
 
 def _draw(pairs: "list[Pair]", paths: list[Path], *, force: bool) -> None:
     from d3s.estimate.plot.save import save_figure
-    from d3s.lab.view.scene import plot_pair
+    from d3s.lab.view.truth import plot_pair
 
     for pair, path in zip(pairs, paths, strict=True):
         save_figure(plot_pair(pair), path, overwrite=force)

@@ -14,7 +14,7 @@ from d3s.lab.design.search import Answer, Search
 from d3s.lab.design.tolerances import changed_errors_m, tolerances
 from d3s.lab.design.verify import MeasuredErrors
 from d3s.lab.design.wall import Lighting
-from d3s.lab.view.design_page import write_design
+from d3s.lab.view.design import write_design
 
 CAMERA = Camera.paper_prototype()
 WISH = ErrorLimit(error_m=0.01)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from d3s.errors import InputError
 from d3s.estimate.plot.save import save_figure
 from d3s.lab.design.limits import Conditions, depth_limits
-from d3s.lab.view.optics import plot_optics
+from d3s.lab.view.plots import plot_optics
 from d3s.rig import Rig
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import d3s
 from d3s.errors import InputError
-from d3s.lab.view.scene import plot_pair, plot_scenes
+from d3s.lab.view.truth import plot_pair, plot_scenes
 from small_camera import SMALL_LAYOUT, small_rig
 
 RIG = d3s.Rig.paper_prototype()

@@ -12,7 +12,7 @@ from d3s.estimate.depth_map import DepthMap, check_limits
 from d3s.estimate.flags import Flag
 from d3s.estimate.methods import checked_options, estimate_quietly
 from d3s.estimate.options import JointOptions, Options
-from d3s.lab.dense.surfaces import Surfaces, fit_surfaces, guide_of
+from d3s.lab.dense.surfaces import Surfaces, fit_surfaces, guide_of, per_dpt_px
 from d3s.record import short_repr
 from d3s.rig import Rig
 from d3s.types import FloatArray, Image, Mask
@@ -173,12 +173,6 @@ def _typical_around(sigma_m: FloatArray, is_measured: Mask) -> FloatArray:
     window = (_AROUND, _AROUND)
     logarithm = cv2.blur(np.where(is_measured, 0.0, np.log(sigma_m)), window)
     return np.asarray(np.exp(logarithm / np.maximum(cv2.blur((~is_measured) * 1.0, window), 1e-9)))
-
-
-def per_dpt_px(depth_map: DepthMap) -> float:
-    """Disparity of one dioptre, in pixels."""
-    optics = depth_map.rig.optics
-    return optics.focal_length_px * optics.baseline_m
 
 
 def cells_of(depth_map: DepthMap, is_measured: Mask) -> tuple[DepthMap, Mask]:

@@ -14,14 +14,15 @@ removes.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from d3s.errors import InputError
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
-from d3s.lab.dense.surfaces import guide_of
-from d3s.types import FloatArray, Image, Mask, Progress
+from d3s.lab.dense.surfaces import guide_of, per_dpt_px
+from d3s.types import Image, Mask, Progress
 
 _EDGE = 1.0  # contrast at which a neighbour counts half
 _AGREE = 3.0  # sigma at which a neighbour counts half
@@ -48,46 +49,33 @@ def smooth(depth_map: DepthMap, *, radius_px: int = 2) -> DepthMap:
     """
     if not isinstance(radius_px, int) or not 1 <= radius_px <= _LARGEST_PX:
         raise InputError(f"radius_px={radius_px!r} must be a whole number from 1 to {_LARGEST_PX}.")
-    disparity, variance = (
-        depth_map.disparity_px.astype(float),
-        depth_map.sigma_px.astype(float) ** 2,
-    )
+    disparity = depth_map.disparity_px.astype(float)
+    variance = depth_map.sigma_px.astype(float) ** 2
     guide = guide_of(depth_map).max(axis=-1).astype(float)
+    padded = [
+        np.pad(one, radius_px, constant_values=np.nan) for one in (disparity, variance, guide)
+    ]
     total, mean, square = (np.zeros_like(disparity) for _ in range(3))
-    steps = range(-radius_px, radius_px + 1)
+    rows, cols = disparity.shape
     with np.errstate(invalid="ignore", divide="ignore"):
-        for down in steps:
-            for right in steps:
-                place = down, right
-                other, doubt = _shifted(disparity, place), _shifted(variance, place)
-                gap = (other - disparity) ** 2 / (_AGREE**2 * (variance + doubt))
-                edge = ((_shifted(guide, place) - guide) / _EDGE) ** 2
-                weight = 1 / (doubt * (1 + gap) ** 2 * (1 + edge) ** 2)
-                weight = np.where(np.isfinite(weight), weight, 0.0)
-                total += weight
-                mean += weight * np.nan_to_num(other)
-                square += weight * np.nan_to_num(doubt)
-        optics = depth_map.rig.optics
-        per_dpt_px = optics.focal_length_px * optics.baseline_m
-        depth_m = per_dpt_px / (mean / total - optics.disparity_offset_px)
-        sigma_m = depth_m**2 * np.sqrt(square / total) / per_dpt_px
+        for down, right in product(range(2 * radius_px + 1), repeat=2):
+            other, doubt, light = (one[down : down + rows, right : right + cols] for one in padded)
+            gap = (other - disparity) ** 2 / (_AGREE**2 * (variance + doubt))
+            edge = ((light - guide) / _EDGE) ** 2
+            weight = 1 / (doubt * (1 + gap) ** 2 * (1 + edge) ** 2)
+            weight = np.where(np.isfinite(weight), weight, 0.0)
+            total += weight
+            mean += weight * np.nan_to_num(other)
+            square += weight * np.nan_to_num(doubt)
+        offset_px = depth_map.rig.optics.disparity_offset_px
+        depth_m = per_dpt_px(depth_map) / (mean / total - offset_px)
+        sigma_m = depth_m**2 * np.sqrt(square / total) / per_dpt_px(depth_map)
     kept, nothing = depth_map.valid, np.float32(np.nan)
     return replace(
         depth_map,
         depth_m=np.where(kept, depth_m, nothing).astype(np.float32),
         sigma_m=np.where(kept, sigma_m, nothing).astype(np.float32),
     )
-
-
-def _shifted(image: FloatArray, place: tuple[int, int]) -> FloatArray:
-    """Image whose pixels are those so far below and right; NaN beyond the frame."""
-    out = np.full(image.shape, np.nan)
-    rows, cols = image.shape
-    down, right = place
-    to = np.s_[max(-down, 0) : rows - max(down, 0), max(-right, 0) : cols - max(right, 0)]
-    source = np.s_[max(down, 0) : rows - max(-down, 0), max(right, 0) : cols - max(-right, 0)]
-    out[to] = image[source]
-    return out
 
 
 _GATE = 3.0  # sigma by which a frame may differ and still be of the same surface
@@ -272,11 +260,8 @@ def _fused(state: _State, found: DepthMap) -> DepthMap:
         fused = noise / state.count + shared
         fused = np.minimum(fused, single)
         variance = np.where(several & (freedom > 0), fused, single)
-    optics = found.rig.optics
-    per_dpt_px = optics.focal_length_px * optics.baseline_m
-    with np.errstate(divide="ignore", invalid="ignore"):
-        depth_m = per_dpt_px / (state.mean_px - optics.disparity_offset_px)
-        sigma_m = depth_m**2 * np.sqrt(variance) / per_dpt_px
+        depth_m = per_dpt_px(found) / (state.mean_px - found.rig.optics.disparity_offset_px)
+        sigma_m = depth_m**2 * np.sqrt(variance) / per_dpt_px(found)
     flags = state.flags.astype(np.uint16)
     nothing = np.float32(np.nan)
     return replace(

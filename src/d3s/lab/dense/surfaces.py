@@ -92,6 +92,12 @@ def _sweep(start: int, stop: int, share: FloatArray, values: FloatArray) -> None
                 values[image, row, col] += share[row, col] * gap
 
 
+def per_dpt_px(depth_map: DepthMap) -> float:
+    """Disparity of one dioptre, in pixels."""
+    optics = depth_map.rig.optics
+    return optics.focal_length_px * optics.baseline_m
+
+
 def guide_of(depth_map: DepthMap) -> Image:
     """Left view in units of contrast (rows, cols, channels).
 

@@ -1,6 +1,6 @@
 """Report of a check as one self-contained HTML page, with its numbers as JSON beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,17 +9,7 @@ import numpy as np
 
 from d3s.check.check_report import CheckReport, Entry
 from d3s.check.drift_quantities import KINDS, DriftKind
-from d3s.lab.view.page import (
-    figure_block,
-    grid,
-    heading,
-    html_page,
-    html_table,
-    json_block,
-    verdict_block,
-    words,
-    write_with_numbers,
-)
+from d3s.lab.view.page import figure_block, json_block, render, write_with_numbers
 from d3s.lab.view.plots import new_axes
 from d3s.types import FloatArray
 
@@ -46,69 +36,46 @@ def write_check(
 
 def check_page(report: CheckReport, log: Sequence[Entry] = ()) -> str:
     """HTML page with all figures embedded."""
-    return html_page(f"Check of {report.rig.name}", _parts(report, log))
-
-
-def _parts(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
-    yield heading(f"Check of {report.rig.name}", 1)
-    rows, cols = report.shape
-    count = len(report.frames)
-    yield words(
-        f"{count} frame{'s' if count > 1 else ''}, views of {cols} x {rows} px. Made {report.made} "
-        f"by d3s {report.version}.",
-        "small",
+    quantities = report.quantities
+    return render(
+        "check.html",
+        report=report,
+        grade=_GRADES[report.verdict],
+        quantities=[
+            (
+                _title(one.kind),
+                *(one.shown(part) for part in ("value", "sigma", "limit")),
+                one.state,
+            )
+            for one in quantities
+        ],
+        kinds=[_GRADES[one.state] for one in quantities],
+        unknown=[(one.kind.title, one.reason) for one in quantities if one.reason],
+        checks=len(log),
+        trends=_trends(report, log),
+        maps=_maps(report),
+        history=_history(report),
+        frames=_frames(report),
+        numbers=json_block(report.as_json(), "numbers"),
     )
-    grade = _GRADES[report.verdict]
-    yield verdict_block(grade, report.summary, report.remarks, report.verdict)
-    yield from _quantities_part(report)
-    yield from _trend_part(report, log)
-    yield from _maps_part(report)
-    yield from _history_part(report)
-    yield from _frames_part(report)
-    yield json_block(report.as_json(), "numbers")
 
 
 def _title(kind: DriftKind) -> str:
     return f"{kind.title} ({kind.unit})" if kind.unit else kind.title
 
 
-def _quantities_part(report: CheckReport) -> Iterator[str]:
-    rows = [
-        (_title(one.kind), one.shown("value"), one.shown("sigma"), one.shown("limit"), one.state)
-        for one in report.quantities
-    ]
-    headings = ("quantity", "change", "sigma", "limit", "")
-    kinds = [_GRADES[one.state] for one in report.quantities]
-    yield html_table(headings, rows, numbers=(1, 2, 3), kinds=kinds)
-    yield words(
-        "Change since the calibration, its standard deviation, and the change that matters. A "
-        "quantity has drifted if it is beyond its limit and beyond 4 sigma; it is unknown if a "
-        "drift of 4 limits could hide.",
-        "small",
-    )
-    reasons = [(one.kind.title, one.reason) for one in report.quantities if one.reason]
-    if reasons:
-        yield html_table(("unknown", "why"), reasons)
-
-
-def _trend_part(report: CheckReport, log: Sequence[Entry]) -> Iterator[str]:
+def _trends(report: CheckReport, log: Sequence[Entry]) -> list[str]:
+    """Figures of the quantities that several checks know."""
     limits = {one.name: one.limit for one in report.quantities}
     names = [
         name
         for name in _TRENDS
         if name in limits and sum(one.values.get(name) is not None for one in log) > 1
     ]
-    if not names:
-        return
-    yield heading("Trend")
-    yield words(
-        f"{len(log)} checks of this camera. Bars: one sigma. Dashed: the change that "
-        "matters. Another colour: another rig file, so the change counts from there."
-    )
-    yield grid(
+    return [
         figure_block(plot_trend(name, limits[name], log), KINDS[name].title.capitalize())
         for name in names
-    )
+    ]
 
 
 def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
@@ -134,20 +101,17 @@ def plot_trend(name: str, limit: float, log: Sequence[Entry]) -> "Figure":
     return figure
 
 
-def _maps_part(report: CheckReport) -> Iterator[str]:
+def _maps(report: CheckReport) -> list[str]:
+    """Figures of rows and light over the view."""
     found = report.map
     if found is None or found.x_px.size < _FEWEST:
-        return
-    yield heading("Over the view")
-    yield words(
-        "Medians over all frames, before anything is mended. Rows that grow from side to side are "
-        "a roll, from top to bottom a scale."
-    )
+        return []
     rows = plot_map(report.shape, (found.x_px, found.y_px, found.rows_px), "rows (px)")
     light = plot_map(report.shape, (found.x_px, found.y_px, 100 * found.light), "light (%)")
-    below = figure_block(rows, "Rows by which the right view lies lower")
-    above = figure_block(light, "Light of the right view, above that of the left one")
-    yield grid([below, above])
+    return [
+        figure_block(rows, "Rows by which the right view lies lower"),
+        figure_block(light, "Light of the right view, above that of the left one"),
+    ]
 
 
 def plot_map(
@@ -175,16 +139,16 @@ def plot_map(
     return figure
 
 
-def _history_part(report: CheckReport) -> Iterator[str]:
+def _history(report: CheckReport) -> list[tuple[str, str, str]]:
+    """Rows of what the rig was made and mended by: when, what, and what was taken out."""
     calibration = report.rig.calibration
     if calibration is None:
-        return
-    yield heading("History of the rig")
+        return []
     rows = [(calibration.provenance.created, "calibrated", "")]
     for one in calibration.history or ():
         drift = ", ".join(_shown_drift(name, value) for name, value in one.drift.items())
         rows.append((one.made, one.reason, drift))
-    yield html_table(("when", "what", "taken out"), rows)
+    return rows
 
 
 def _shown_drift(name: str, value: float) -> str:
@@ -194,9 +158,9 @@ def _shown_drift(name: str, value: float) -> str:
     return f"{kind.title} {kind.factor * value:+.{kind.digits}f} {kind.unit}".rstrip()
 
 
-def _frames_part(report: CheckReport) -> Iterator[str]:
-    yield heading("Frames")
-    rows = [
+def _frames(report: CheckReport) -> list[tuple[str, ...]]:
+    """Rows of the frames: name, distance, places, pixels with a depth, rows and light."""
+    return [
         (
             one.name,
             "" if one.distance_m is None else f"{one.distance_m:g}",
@@ -207,7 +171,3 @@ def _frames_part(report: CheckReport) -> Iterator[str]:
         )
         for one in report.frames
     ]
-    headings = ("frame", "distance (m)", "places", "have a depth (%)", "rows (px)", "light (%)")
-    yield html_table(headings, rows, numbers=(1, 2, 3, 4, 5))
-    if report.notes:
-        yield from (words(note, "small") for note in report.notes)

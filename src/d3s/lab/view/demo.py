@@ -1,6 +1,5 @@
 """Figure and HTML page of `d3s demo`."""
 
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,8 @@ from d3s.files import write_image
 from d3s.lab.demo import NOISE, Demo, MethodResult
 from d3s.lab.design.limits import Conditions, depth_limits
 from d3s.lab.twin.pair import Pair
-from d3s.lab.view.optics import plot_optics
-from d3s.lab.view.page import heading, html_page, html_table, picture_block, words
+from d3s.lab.view.page import render
+from d3s.lab.view.plots import plot_optics
 from d3s.rig import Rig
 
 if TYPE_CHECKING:
@@ -152,87 +151,17 @@ TABLE_WORDS = (
 def demo_page(demo: Demo) -> str:
     """HTML page that explains the pictures; the picture files lie beside it."""
     pair = demo.pair
-    rows, cols = pair.left.shape
-    parts = [
-        heading("Depth from one snapshot of a tiny two-lens camera", level=1),
-        words(
-            "Everything on this page is simulated: a computer rendered what the camera would see, "
-            "so the true depth of every pixel is known, and each method can be held against it.",
-            "small",
-        ),
-        heading("What one sees"),
-        picture_block("demo.png", _CAPTION),
-        words(_explain_cues(pair)),
-        words(
-            "In the middle column red is too far, blue too near, and pale is right. Sigma, in the "
-            "right one, is what a method says of itself without knowing the truth: the standard "
-            "deviation that it expects of each depth. Where it cannot tell, it gives no depth, and "
-            "the picture is grey: beside things, where one lens alone sees what is behind, and at "
-            "the edges."
-        ),
-        heading("How good it is"),
-        html_table(TABLE_HEADINGS, table_rows(demo), numbers=range(1, len(TABLE_HEADINGS))),
-        words(TABLE_WORDS, "small"),
-        words(
-            f"{rows} x {cols} px, {NOISE:.0%} noise, the paper's optics as designed, without the "
-            "calibration that the paper fits its method with; one scene is no proof. For many of "
-            "them: d3s evaluate scenes, and d3s compare for all methods.",
-            "small",
-        ),
-        heading("What these optics can know at best"),
-        picture_block("optics.png", _OPTICS_CAPTION),
-        heading("Files"),
-        html_table(("file", "what it is"), _FILES),
-        heading("Your own pictures"),
-        words(
-            "A rectified pair of any stereo camera, here that of this page; the offset is x_left - "
-            "x_right of a point at infinity:"
-        ),
-        _command(
-            "d3s depth left.png right.png --focal-length 6050px --baseline 3.84mm "
-            "--disparity-offset-px 0 --output depth"
-        ),
-        words("A raw frame of a camera that d3s calibrate has measured:"),
-        _command("d3s depth raw.png --rig rig.toml --output depth"),
-    ]
-    return html_page("D3S: depth from one snapshot", parts)
-
-
-def _explain_cues(pair: Pair) -> str:
-    optics = pair.rig.optics
-    near_m, far_m = (float(one) for one in (pair.depth_m.min(), pair.depth_m.max()))
-    return (
-        f"Two lenses, {1e3 * optics.baseline_m:.2f} mm apart, see the same scene from "
-        f"{near_m:.2f} to {far_m:.2f} m. That shifts what is near by many pixels "
-        f"({optics.disparity_px(near_m):.0f} at {near_m:.2f} m) and what is far by few "
-        f"({optics.disparity_px(far_m):.0f} at {far_m:.2f} m): this is stereo. The lenses are "
-        f"focused a little differently, at {optics.focus_distances_m[0]:.2f} and "
-        f"{optics.focus_distances_m[1]:.2f} m, so the same thing is a little sharper in one "
-        "view than in the other: this is defocus. Both say how far away a thing is, and a "
-        "depth that both agree on is one to trust."
+    return render(
+        "demo.html",
+        optics=pair.rig.optics,
+        near_m=float(pair.depth_m.min()),
+        far_m=float(pair.depth_m.max()),
+        shape=pair.left.shape,
+        noise=NOISE,
+        headings=TABLE_HEADINGS,
+        rows=table_rows(demo),
+        table_words=TABLE_WORDS,
     )
-
-
-def _command(text: str) -> str:
-    return f"<pre>{escape(text)}</pre>"
-
-
-_CAPTION = (
-    "First line: both views and the true depth. Below, for each method: the depth that it gives, "
-    "how wrong that is, and how wrong it expects to be. Simulated."
-)
-_OPTICS_CAPTION = (
-    "Computed from the optics alone: how blurred each view is over depth, how far apart the views "
-    "are, and the smallest error that any method could have."
-)
-_FILES = (
-    ("demo.png", "the picture above"),
-    ("depth.npz", "the depth of our method with sigma, confidence, flags and the camera"),
-    ("depth.ply", "the same as a cloud of points, for MeshLab, CloudCompare or Open3D"),
-    ("left.png, right.png", "the views, in 16 bit"),
-    ("rig.toml", "the camera"),
-    ("optics.png", "what its optics can know"),
-)
 
 
 def _cm(metres: float) -> str:

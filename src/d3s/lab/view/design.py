@@ -1,29 +1,98 @@
-"""Figures of a design: errors, disparity and blur over depth, and the front of a search."""
+"""Report of a design as one self-contained HTML page, and its figures.
+
+Errors, disparity and blur over depth, and the front of a search.
+"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from d3s.atomic import write_text
 from d3s.lab.design.camera import Camera
+from d3s.lab.design.error_model import error_model
+from d3s.lab.design.limits import WAVELENGTH_M
 from d3s.lab.design.predict import ErrorLimit, Prediction
+from d3s.lab.design.report import DesignReport, answer_cells, tolerance_cells
 from d3s.lab.design.search import Search
 from d3s.lab.design.tolerances import CHANGES, changed_errors_m
 from d3s.lab.design.verify import MeasuredErrors
-from d3s.lab.view.optics import ACCENT, GREEN, LEFT, PURPLE, RIGHT
+from d3s.lab.view.page import figure_block, json_block, render
+from d3s.lab.view.plots import ACCENT, GREEN, LEFT, PURPLE, RIGHT, new_axes, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
+def write_design(report: DesignReport, path: Path, *, overwrite: bool = False) -> None:
+    """Write the page of a design.
+
+    A file that exists is replaced only if told to.
+    """
+    write_text(path, design_page(report), overwrite=overwrite)
+
+
+def design_page(report: DesignReport) -> str:
+    """HTML page with everything embedded."""
+    over_depth = plot_design(report.prediction, report.wish, report.measured)
+    changes = plot_changes(report.prediction, report.wish)
+    grade, summary, remarks = _verdict(report)
+    search = report.search
+    found = (*search.answers, *search.front) if search else ()
+    answers = [{"camera": one.goal, **answer_cells(one)} for one in found]
+    caption = "None is smaller, brighter and farther."
+    return render(
+        "design.html",
+        report=report,
+        grade=grade,
+        summary=summary,
+        remarks=remarks,
+        over_depth=figure_block(over_depth, "As designed. The band is the scatter of predictions."),
+        changes=figure_block(changes, "Computed by the table of the natural texture."),
+        front=figure_block(plot_front(search), caption) if search else "",
+        answers=answers,
+        answer_rows=[list(one.values()) for one in answers],
+        tolerances=[tolerance_cells(one) for one in report.tolerances],
+        wavelength_nm=1e9 * WAVELENGTH_M,
+        cameras=error_model().cameras,
+        numbers=json_block(_data(report), "design"),
+    )
+
+
+def _verdict(report: DesignReport) -> tuple[str, str, list[str]]:
+    """Grade of a design, its summary, and remarks."""
+    found = report.working_range_m
+    depth = report.prediction.depth_m
+    if found is None:
+        return "bad", f"No depth is within the wish, {report.wish}.", []
+    is_whole = found[0] <= depth[0] * 1.001 and found[1] >= depth[-1] * 0.999
+    summary = f"Error within {report.wish} from {found[0]:.3g} to {found[1]:.3g} m, predicted."
+    missed = [one for one in report.measured if not one.meets(report.wish)]
+    remarks = []
+    if report.measured:
+        met = len(report.measured) - len(missed)
+        remarks.append(f"On the twin, {met} of {len(report.measured)} planes are within the wish.")
+    return "good" if is_whole and not missed else "usable", summary, remarks
+
+
+def _data(report: DesignReport) -> dict[str, Any]:
+    """Numbers for programs."""
+    prediction = report.prediction
+    return {
+        "depth": prediction.depth_m.tolist(),
+        "mae": prediction.mae_m.tolist(),
+        "measured": [(one.depth_m, one.mae_m) for one in report.measured if one.density > 0],
+        "wish": report.wish._asdict(),
+    }
+
+
 def plot_design(
     prediction: Prediction, wish: ErrorLimit, measured: Sequence[MeasuredErrors] = ()
 ) -> "Figure":
     """Figure of the predicted errors, the disparity and the blur over depth."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = new_figure(9, 3.6)
     figure.suptitle(f"{prediction.camera.name}; computed, perfect lenses", fontsize="medium")
     error, blur = figure.subplots(1, 2, width_ratios=(1.35, 1))
     _plot_errors(error, prediction, wish, measured)
@@ -87,10 +156,7 @@ def _plot_blur(axes: "Axes", prediction: Prediction) -> None:
 
 def plot_front(search: Search) -> "Figure":
     """Figure of the cameras that no other beats in size, light and reach."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = new_axes(6.4, 3.8)
     size = [1e3 * one.size_m for one in search.front]
     light = [one.light_um2 for one in search.front]
     far = [one.farthest_m for one in search.front]
@@ -113,9 +179,7 @@ def plot_front(search: Search) -> "Figure":
 
 def plot_changes(prediction: Prediction, wish: ErrorLimit) -> "Figure":
     """Figure of the errors with one number of the camera changed, and the camera from above."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 5.4), layout="constrained")
+    figure = new_figure(9, 5.4)
     *panels, above = figure.subplots(2, 3).ravel()
     depth = prediction.depth_m
     colours = dict(zip(CHANGES, (LEFT, "#8fbfe0", "#eba08f", RIGHT), strict=True))

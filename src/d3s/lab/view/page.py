@@ -1,7 +1,7 @@
-"""HTML pages built from blocks: the macros of page.html, and pictures that are embedded.
+"""HTML pages: templates of this folder on one shell, page.html, and pictures that are embedded.
 
 A page needs no network: it has no links to other sites, and pictures are embedded in it, except
-those of `picture_block`, which are files beside the page.
+those of the demo, which are files beside the page.
 """
 
 import base64
@@ -27,13 +27,23 @@ _DPI = 200
 
 
 @cache
-def _macros() -> Any:
+def _environment() -> Any:
     try:
-        from jinja2 import Environment
+        from jinja2 import Environment, FileSystemLoader
     except ImportError as error:
         raise MissingPackageError("pages need the package jinja2", "plot") from error
-    text = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    return Environment(autoescape=True).from_string(text).module
+    loader = FileSystemLoader(Path(__file__).parent)
+    return Environment(autoescape=True, loader=loader, trim_blocks=True)
+
+
+@cache
+def _macros() -> Any:
+    return _environment().get_template("page.html").module
+
+
+def render(template: str, **values: Any) -> str:
+    """HTML page of a template of this package, which has the words of a report."""
+    return str(_environment().get_template(template).render(values))
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
@@ -60,11 +70,6 @@ def heading(text: str, level: int = 2) -> str:
     return str(_macros().heading(text, level))
 
 
-def verdict_block(grade: str, summary: str, remarks: Iterable[str], title: str = "") -> str:
-    """Box with a grade, its summary and its reasons; a title says another word than the grade."""
-    return str(_macros().verdict(grade, summary, list(remarks), title.capitalize()))
-
-
 def html_table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -88,11 +93,6 @@ def figure_block(figure: "Figure", caption: str, *, is_photo: bool = False) -> s
     return str(_macros().picture(address, caption, kind="wide" if is_photo else ""))
 
 
-def picture_block(address: str, caption: str) -> str:
-    """Picture file beside the page, over the full width, with a caption."""
-    return str(_macros().picture(address, caption, kind="wide"))
-
-
 def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> str:
     """Embedded grey photograph with a caption.
 
@@ -103,11 +103,6 @@ def photo_block(image: NDArray[np.uint8], caption: str, *, kind: str = "") -> st
     _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 75])
     address = _address("jpeg", encoded.tobytes())
     return str(_macros().picture(address, caption, caption.split("\n")[0], kind))
-
-
-def grid(blocks: Iterable[str], kind: str = "figures") -> str:
-    """Blocks side by side, as many as fit the width of the screen."""
-    return str(_macros().grid(blocks, kind))
 
 
 def json_block(values: dict[str, Any], name: str) -> str:
