@@ -50,7 +50,7 @@ _SHARP = (
 )
 _DEFOCUSED = (
     GapKind(along=5, across=11, edge=3, around=61, share=0.31, leaks=((2, 0.02), (3, 5e-4))),
-    GapKind(along=12, across=11, edge=3, around=61, share=0.31, leaks=((3, 0.1),)),
+    GapKind(along=12, across=11, edge=3, around=61, share=0.34, leaks=((3, 0.1),)),
 )
 _WINDOW = 17  # side of the window in which a cell may have texture of its own
 _MORE = 3.0  # factor on leaks where gaps are around
