@@ -18,8 +18,8 @@ from d3s.calibrate.tuning import CONSENSUS, Tuning, changes_blur, lens_correctio
 from d3s.calibrate.validation import widened_depth_range_m
 from d3s.errors import InputError
 from d3s.estimate import ConsensusOptions
-from d3s.estimate.consensus.consensus_plan import candidates_m, settings_of
-from d3s.estimate.consensus.denominator_noise import removed_noise
+from d3s.estimate.consensus.consensus_plan import candidates_m
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.optics.d3 import practical_depth_m
 from d3s.rig import Rig
 from d3s.runtime.compile import compiled
@@ -90,7 +90,6 @@ def choose_baselines(
     sampled_m, candidates = tuning.virtual_baselines_m, candidates_m(rig, options)
     shifts = shifts_px(candidates, sampled_m, rig.optics)
     ends, with_blur = (float(shifts.min()), float(shifts.max())), changes_blur(rig)
-    prefilter_px = settings_of(options, None).prefilter_sigma_px
 
     def predict(i: int) -> _Predictions:
         left, right = views[numbers[i]]
@@ -101,7 +100,7 @@ def choose_baselines(
             options,
             _WINDOWS_PER_FRAME,
             with_blur=with_blur,
-            removed_noise=removed_noise(rig, (left, right), prefilter_px),
+            removed_noise=removed_noise(rig, (left, right), options),
         )
         predicted = np.empty((windows.rows.size, *shifts.shape), dtype=np.float32)
         *blur, added_px = lens_corrections(

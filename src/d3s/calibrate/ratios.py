@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.consensus_plan import RigDefaults, settings_of
-from d3s.estimate.consensus.denominator_noise import without_noise
+from d3s.estimate.consensus.noise_and_gain import without_noise
 from d3s.estimate.consensus.smoothing import noise_variance, reach_px, smoothed
 from d3s.runtime.compile import compiled
 from d3s.types import FloatArray, Image, Mask

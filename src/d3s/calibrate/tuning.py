@@ -19,9 +19,9 @@ from d3s.calibrate.ratios import Windows, shift_sums
 from d3s.errors import CalibrationError
 from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.consensus_plan import settings_of
-from d3s.estimate.consensus.denominator_noise import removed_noise
 from d3s.estimate.consensus.depth_lines import least_absolute_lines
 from d3s.estimate.consensus.lens_corrections import corrections
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.estimate.lens_field import LensField, lens_field
 from d3s.optics.d3 import practical_depth_m
 from d3s.optics.stereo import alignment_shift_px
@@ -31,7 +31,7 @@ from d3s.types import FloatArray, Progress
 Cubic = tuple[float, float, float, float]
 
 CONSENSUS = ConsensusOptions(
-    prefilter_sigma_px=4.0, window_px=31, candidates=960, min_confidence=0.8
+    prefilter_sigma_px=4.0, window_px=41, candidates=960, min_confidence=0.8
 )
 """Options of the consensus that a calibrated rig is tuned for; a and b hold for these only.
 
@@ -41,7 +41,7 @@ and b can compensate either. A Gaussian of 4 px removes most of both: on four ot
 mean absolute error is below 1 cm up to 1.85 m, with 3 px up to 1.7 m, and with 1 px, the default of
 the method, at few depths. 960 candidates are 1 cm apart at 1.64 m."""
 
-COMA_CONSENSUS = CONSENSUS.replace(prefilter_sigma_px=6.0, window_px=41)
+COMA_CONSENSUS = CONSENSUS.replace(prefilter_sigma_px=6.0)
 """Options of the consensus for lenses with coma, whose views are blurred and skewed off the axis.
 
 Coarse detail is skewed less, and a larger window makes up for the detail lost. Walls gain by it,
@@ -125,7 +125,6 @@ def find_tuning(
     prefilter of the options, which are those of the consensus that will use it.
     """
     optics, with_blur = rig.optics, changes_blur(rig)
-    prefilter_px = settings_of(options, None).prefilter_sigma_px
     baselines_m = optics.baseline_m * np.linspace(*SHARES_OF_BASELINE, _SAMPLES)
 
     def sample_frame(number: int) -> _Sample:
@@ -142,7 +141,7 @@ def find_tuning(
             options,
             _MOST_WINDOWS,
             with_blur=with_blur,
-            removed_noise=removed_noise(rig, (left, right), prefilter_px),
+            removed_noise=removed_noise(rig, (left, right), options),
         )
         depth = board.depth_m(windows.cols, windows.rows, depths_m[number], left.shape, optics)
         *blur, added_px = lens_corrections(windows, depth, left.shape, rig, options)

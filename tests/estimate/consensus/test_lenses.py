@@ -12,11 +12,11 @@ from d3s.estimate.consensus.lens_corrections import (
     _blur_factors,
     corrections,
 )
-from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.lens_field import COMA_GAIN, lens_field
 from d3s.lab.evaluate.cameras import TUNED_RIG
 from d3s.rig import LensMaps
 from lens_pairs import lens_pair
+from oracle.consensus import reference_consensus
 
 TUNED = d3s.Rig.load(TUNED_RIG)
 CURVED = LensMaps(

@@ -5,12 +5,13 @@ import pytest
 
 import d3s
 from d3s.estimate.consensus.consensus_method import estimate_consensus
-from d3s.estimate.consensus.denominator_noise import removed_noise
-from d3s.estimate.consensus.reference import reference_consensus
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.estimate.consensus.smoothing import noise_passed, smoothed
 from d3s.lab.evaluate.cameras import TUNED_RIG
+from oracle.consensus import reference_consensus
 
 TUNED = d3s.Rig.load(TUNED_RIG)
+WITH_NOISE = TUNED.replace(calibration=TUNED.calibration.replace(tuned_without_noise=False))
 NOISE = 0.02
 OPTIONS = d3s.ConsensusOptions(
     as_printed=True, candidates=200, window_px=21, prefilter_sigma_px=2.0
@@ -18,7 +19,7 @@ OPTIONS = d3s.ConsensusOptions(
 
 
 def without_noise(**changes) -> d3s.Rig:
-    told = {"tuned_without_noise": True, "noise_read": NOISE, "noise_gain": 0.0, **changes}
+    told = {"noise_read": NOISE, "noise_gain": 0.0, **changes}
     return TUNED.replace(calibration=TUNED.calibration.replace(**told))
 
 
@@ -37,8 +38,13 @@ def test_share_of_noise_that_the_prefilter_passes(sigma_px):
 def test_noise_is_that_of_the_sensor_at_the_light_of_the_views():
     grey = np.full((64, 64), 0.5, dtype=np.float32), np.full((64, 64), 0.25, dtype=np.float32)
     rig = without_noise(noise_read=0.01, noise_gain=0.0004)
-    assert removed_noise(rig, grey, 0.0) == pytest.approx(2 * 0.01**2 + 0.0004 * 0.75)
-    assert removed_noise(TUNED, grey, 0.0) == 0
+    bare = d3s.ConsensusOptions(prefilter_sigma_px=0.0)
+    assert removed_noise(rig, grey, bare) == pytest.approx(2 * 0.01**2 + 0.0004 * 0.75)
+    assert removed_noise(WITH_NOISE, grey, bare) == 0
+    noisy = np.random.default_rng(0).normal(0.5, NOISE, (2, 200, 200))
+    optics_only = d3s.Rig(optics=TUNED.optics)
+    assert removed_noise(optics_only, noisy, bare) == pytest.approx(2 * NOISE**2, rel=0.2)
+    assert removed_noise(optics_only, noisy, bare.replace(as_printed=True)) == 0
 
 
 def test_compiled_matches_reference():
@@ -56,10 +62,11 @@ def test_compiled_matches_reference():
 def test_noise_no_longer_brings_walls_nearer():
     depth_m, noise, shape = 1.6, 0.05, (90, 300)
     options = OPTIONS.replace(candidates=900, window_px=31)
-    clean = estimate_consensus(*views(depth_m, 0.0, shape), TUNED, options)
+    clean = estimate_consensus(*views(depth_m, 0.0, shape), WITH_NOISE, options)
     noisy = views(depth_m, noise, shape)
     as_printed, without = (
-        estimate_consensus(*noisy, rig, options) for rig in (TUNED, without_noise(noise_read=noise))
+        estimate_consensus(*noisy, rig, options)
+        for rig in (WITH_NOISE, without_noise(noise_read=noise))
     )
     nearer_m, rest_m = (
         float(np.nanmean(clean.depth_m) - np.nanmean(found.depth_m))

@@ -6,9 +6,9 @@ from scipy.interpolate import make_interp_spline
 
 import d3s
 from calibrations import calibration
-from d3s.estimate.consensus.reference import reference_consensus
 from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.options import ConsensusOptions
+from oracle.consensus import reference_consensus
 
 PROTOTYPE = d3s.Rig.paper_prototype()
 PINHOLE = d3s.Rig.from_pinhole(focal_length_px=1000, baseline_m=0.02)

@@ -14,19 +14,28 @@ RIGS = {
 }
 
 
-def _fence(rig, contrast=0.0):
-    """Bars of 14 px at 0.7 m, and gaps as wide that show a wall at 1.4 m."""
-    mask = fine_mask("fence", SHAPE, 14, 14, np.random.default_rng(3))
-    bars = d3s.Layer(depth_m=0.7, mask=mask, texture=d3s.Texture(pattern="stone", seed=1))
-    wall = d3s.Texture(pattern="stone", seed=2, contrast=contrast)
-    scene = d3s.Layered(layers=[bars, d3s.Layer(depth_m=1.4, texture=wall)])
+def _fence(rig, sizes_px, depth_m):
+    """Bars, and gaps between them that show a plain wall at twice the depth."""
+    mask = fine_mask("fence", SHAPE, *sizes_px, np.random.default_rng(3))
+    bars = d3s.Layer(depth_m=depth_m, mask=mask, texture=d3s.Texture(pattern="stone", seed=1))
+    wall = d3s.Texture(pattern="stone", seed=2, contrast=0)
+    scene = d3s.Layered(layers=[bars, d3s.Layer(depth_m=2 * depth_m, texture=wall)])
     return d3s.simulate(scene, rig, noise=0.01, shape=SHAPE)
 
 
-@pytest.mark.parametrize("rig", RIGS.values(), ids=RIGS)
-def test_gaps_have_no_depth_unless_it_is_asked_for(rig):
-    pair = _fence(rig)
-    is_wall = pair.depth_m > 1
+@pytest.mark.parametrize(
+    ("rig", "sizes_px", "depth_m"),
+    [
+        ("lenses", (14, 14), 0.7),
+        ("lenses", (14, 14), 0.45),
+        ("pinhole", (14, 14), 0.7),
+        ("pinhole", (10, 7), 0.7),
+    ],
+)
+def test_gaps_have_no_depth_unless_it_is_asked_for(rig, sizes_px, depth_m):
+    rig = RIGS[rig]
+    pair = _fence(rig, sizes_px, depth_m)
+    is_wall = pair.depth_m > 1.5 * depth_m
     found = d3s.estimate(pair.left, pair.right, rig)
     assert (found.valid & is_wall).mean() < 0.01
     every = d3s.estimate(pair.left, pair.right, rig, options={"enclosed": True})
@@ -44,7 +53,7 @@ def test_texture_of_its_own_is_no_gap(rig, contrast):
     texture = d3s.Texture(pattern="leaves", seed=5, contrast=contrast)
     pair = d3s.simulate(d3s.Plane(depth_m=1.0, texture=texture), rig, noise=0.005, shape=SHAPE)
     found = d3s.estimate(pair.left, pair.right, rig)
-    assert ((found.flags & np.uint16(d3s.Flag.ENCLOSED)) != 0).mean() < 0.03
+    assert ((found.flags & np.uint16(d3s.Flag.ENCLOSED)) != 0).mean() < 0.05
 
 
 @pytest.mark.parametrize("shape", [(8, 12), (7, 11), (1, 1)])

@@ -1,11 +1,11 @@
-"""`estimate_consensus`: the consensus of the paper as printed, with a compiled search.
+"""`estimate_consensus`: the consensus of the paper, with a compiled search.
 
 The search runs in single precision on views without offset; `kernels` holds its loops.
 """
 
 import math
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus import kernels
 from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan
-from d3s.estimate.consensus.denominator_noise import LEAST_SHARE, removed_noise
 from d3s.estimate.consensus.lens_corrections import correction_grids
+from d3s.estimate.consensus.noise_and_gain import LEAST_SHARE, equal_contrast, removed_noise
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
 from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.depth_map import DepthMap
@@ -41,16 +41,16 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     left, right
         Rectified views (rows, cols) as `checked_pair` returns them; NaN where there is no value.
     rig
-        The camera. Without calibration the depth equation is Eq. 10 with the numbers of the
-        optics, with calibration it is Eq. 17 with the calibrated a and b.
+        The camera. The depth equation is Eq. 17, with a and b of its calibration or its optics;
+        as printed and without calibration Eq. 10.
     options
         Candidates, virtual baselines, window, prefilter and threshold.
 
     Returns
     -------
     DepthMap
-        `depth_m` is one of the candidates. `confidence` is Eq. 14 or Eq. S5 of the paper, 0 to 1,
-        with depths in metres and inverse depths in 1/m.
+        `depth_m` is one of the candidates as printed, between them else. `confidence` is Eq. 14 or
+        Eq. S5 of the paper, 0 to 1, with depths in metres and inverse depths in 1/m.
 
     Raises
     ------
@@ -73,10 +73,6 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     differences over a residual disparity of several pixels. The virtual baselines disagree by a
     part of this error only and share the rest, which is several times larger. Nor does it contain
     wrong depths on which the predictions agree by chance.
-
-    See Also
-    --------
-    d3s.estimate.consensus.reference.reference_consensus : The same method in NumPy.
     """
     begun = time.perf_counter()
     pair = CheckedPair(left, right)
@@ -84,10 +80,12 @@ def estimate_consensus(left: Image, right: Image, rig: Rig, options: ConsensusOp
     left_smoothed, right_smoothed = run_together(
         *(lambda view=view: filtered(view, plan) for view in pair)
     )
-    noise = sum(run_together(*(lambda view=view: noise_variance(view) for view in pair)))
-    removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
+    noises = run_together(*(lambda view=view: noise_variance(view) for view in pair))
+    removed = removed_noise(rig, (left, right), options)
     prepared = time.perf_counter()
-    found = _search(left_smoothed, right_smoothed, plan, noise, removed)
+    search = partial(_search, noise=sum(noises), removed=removed)
+    right_smoothed = equal_contrast(left_smoothed, right_smoothed, noises, plan, search)
+    found = search(left_smoothed, right_smoothed, plan)
     searched = time.perf_counter()
     depth_map = as_depth_map(found, pair, left_smoothed, plan)
     ended = time.perf_counter()

@@ -21,7 +21,7 @@ from d3s.types import FloatArray, Image
 # The virtual baselines that tuning on boards chose, and those of the paper, 0.45, 0.50 and 0.55 mm,
 # as shares of the 3.84 mm of its prototype.
 _BEST_SHARES = (0.09, 0.10, 0.11)
-_PRINTED_SHARES = (0.45 / 3.84, 0.50 / 3.84, 0.55 / 3.84)
+_PRINTED_SHARES = tuple(one_mm / 3.84 for one_mm in (0.45, 0.50, 0.55))
 
 
 class RigDefaults(NamedTuple):

@@ -13,6 +13,7 @@ from d3s.estimate.clipping import clipped
 from d3s.estimate.consensus.consensus_plan import ConsensusPlan, tried_mask
 from d3s.estimate.depth_map import DepthMap
 from d3s.estimate.flags import Flag
+from d3s.optics.consensus import Pick, keep_confident
 from d3s.optics.windows import central_gradient_x, five_point_laplacian, window_sum
 from d3s.rig.variance import DisparityVariance
 from d3s.types import FloatArray, Mask
@@ -90,13 +91,14 @@ def _flags(
     found: ChosenCandidates, pair: CheckedPair, left_smoothed: FloatArray, plan: ConsensusPlan
 ) -> NDArray[np.uint16]:
     border = _border_mask(plan, pair.left.shape)
+    best = Pick(plan.candidates_m[found.candidate], np.asarray(found.confidence))
     masks = {
         Flag.BORDER: border,
         Flag.INVALID_INPUT: _touched_mask(np.isnan(pair.left), np.isnan(pair.right), found, plan),
         Flag.SATURATED: _touched_mask(clipped(pair.left), clipped(pair.right), found, plan),
         Flag.LOW_TEXTURE: ~border & _flat_mask(pair, left_smoothed, plan.settings.window_px),
         Flag.OUT_OF_RANGE: _at_end_mask(found, plan),
-        Flag.LOW_CONFIDENCE: ~border & ~(found.confidence > plan.options.min_confidence),
+        Flag.LOW_CONFIDENCE: ~border & np.isnan(keep_confident(best, plan.options.min_confidence)),
     }
     flags = np.zeros(pair.left.shape, dtype=np.uint16)
     for flag, mask in masks.items():

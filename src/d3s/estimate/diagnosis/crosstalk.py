@@ -20,6 +20,9 @@ _PLACES, _FEWEST = (1500, 6000), 200
 _MOST_ALIKE = 1e6  # condition of the terms, beyond which they cannot be told apart
 _LAG = 3  # rows of the second difference that takes light and offsets of columns out
 _LEAST, _SIGMAS = 0.012, 6.0
+# Parts of the frame, by rows, in each of which the larger share is at least half as large: lenses
+# mix all parts alike, objects before a plain wall that are blurred unlike do not.
+_PARTS, _LEAST_OF_PART = 3, 0.5
 # Disparity that a share moves: brightness over its slope, of texture that the lenses pass.
 _PX = 3.0
 
@@ -75,6 +78,11 @@ def measure_crosstalk(
     values = [Value(float(found[0][i]), float(found[1][i])) for i in range(2)]
     if not any(one.exceeds(_LEAST, _SIGMAS) for one in values):
         return None
+    larger = int(np.argmax(np.abs(found[0][:2])))
+    for part in np.array_split(np.arange(difference.size), _PARTS):  # in the order of the rows
+        again = robust_fit(terms[part], difference[part])
+        if again is None or again[0][larger] / found[0][larger] < _LEAST_OF_PART:
+            return None
     return Crosstalk(*values)
 
 

@@ -4,9 +4,11 @@ A plain cell between the bars of a fence and one between printed letters look th
 the letters is the depth of the surroundings right. What can be told is whether the cells between
 the edges have a texture of their own, be it weaker than the noise of a pixel, that both views show
 at that depth: then their gradients, without those of the edges, are correlated over a window. Where
-many cells have none and are enclosed by edges, nothing is known of the gaps.
+many cells have none and are enclosed by edges, nothing is known of the gaps. A gap that is both
+short and narrower than the blur shows nothing of its own, and is not found.
 """
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,28 +22,38 @@ from d3s.types import FloatArray, Mask
 
 # Squared gradient of an edge over that of noise, as of the ridges of `trust`.
 _EDGE = 15.0
-# Share of the squared gradient of an edge that its blur may leave two and three cells away, and a
-# factor on it where gaps are around.
-_LEAKS, _MORE = {2: 0.02, 3: 5e-4}, 3.0
 # Standard deviations by which gradients are correlated beyond chance, and beyond noise.
 _SIGMAS = 3.0
 
 
-class GapSizes(NamedTuple):
-    """Lengths in cells."""
+class GapKind(NamedTuple):
+    """What counts as a plain gap; lengths in cells."""
 
-    window: int  # side of the window in which a cell may have texture of its own
-    along: int  # least length of a gap
-    across: int  # widest gap
+    across: int  # its largest width
     edge: int  # half width of an edge
     around: int  # side of the window over which gaps are counted
-    share: float  # of that window that gaps cover
+    share: float  # of that window that gaps cover with their edges
+    along: int = 0  # least length of a gap along a line
+    long: int = 0  # its least extent, round corners
+    clear: int = 0  # without lenses: least distance from an edge,
+    apart: int = 0  # and that at which gradients are texture of their own
+    leaks: tuple[tuple[int, float], ...] = ()  # with lenses: share that an edge leaves at distances
 
 
 # Chosen on the tuning cases of `benchmarks/attacks.py`, on planes and scenes of the tuning
-# textures, and on the scenes of Middlebury to which the model of wrong matches was fitted.
-_SHARP = GapSizes(window=17, along=4, across=17, edge=4, around=81, share=0.42)
-_DEFOCUSED = GapSizes(window=17, along=5, across=11, edge=3, around=61, share=0.31)
+# textures, and on the scenes of Middlebury to which the model of wrong matches was fitted. Long
+# gaps may be narrow, or full of the blur of their edges: textures have plain spots, but no long
+# ones.
+_SHARP = (
+    GapKind(along=4, across=17, edge=4, around=81, share=0.42, clear=2, apart=2),
+    GapKind(long=30, across=17, edge=4, around=81, share=0.58, clear=1, apart=3),
+)
+_DEFOCUSED = (
+    GapKind(along=5, across=11, edge=3, around=61, share=0.31, leaks=((2, 0.02), (3, 5e-4))),
+    GapKind(along=12, across=11, edge=3, around=61, share=0.34, leaks=((3, 0.1),)),
+)
+_WINDOW = 17  # side of the window in which a cell may have texture of its own
+_MORE = 3.0  # factor on leaks where gaps are around
 
 
 def find_gaps(
@@ -64,31 +76,35 @@ def find_gaps(
     """
     import cv2  # imported here: slow to load
 
-    reach, side = _SHARP if plan.is_sharp else _DEFOCUSED, plan.cell_px
+    side = plan.cell_px
     variance = noise * noise.dtype.type(2 * difference_gain(plan.smoothing_px[side], side))
     signal = support.squared_gradient(memory, views[0])
     signal /= np.maximum(variance, TINY)
-    if plan.is_sharp:
-        leak = None
-        core = is_faint = is_plain = _largest(signal, 2) < _EDGE
-    else:
-        leak = np.maximum(*(_largest(signal, far) * share for far, share in _LEAKS.items()))
-        core = is_faint = signal < np.maximum(leak, _EDGE)
-        is_plain = signal < np.maximum(_MORE * leak, _EDGE)
-    core = _over_lines(cv2.MORPH_OPEN, core, reach.along)
-    core &= _over_lines(cv2.MORPH_CLOSE, ~is_faint, reach.across)
-    if not _many(core, reach).any():  # saves the time of the rest
-        return np.zeros(core.shape, np.bool_)
-    if leak is not None:
-        variance += variance * leak
-    weight = is_faint / np.sqrt(np.maximum(variance, TINY))
-    right = _moved(views[1], disparity_px / disparity_px.dtype.type(side))
-    sums = support.gradient_sums(memory, views[0], right, weight)
-    samples = 2 * np.pi * (plan.smoothing_px[side] / side) ** 2
-    core &= ~_has_own_texture(sums, reach.window, max(samples, 1.0))[: len(core), : core.shape[1]]
-    is_around = _many(_over_lines(cv2.MORPH_OPEN, core, reach.along), reach)
-    core |= is_plain & _over_lines(cv2.MORPH_CLOSE, ~is_plain, reach.across)
-    return _grown(core & is_around, reach.edge)
+    area = max(2 * np.pi * (plan.smoothing_px[side] / side) ** 2, 1.0)
+    found = np.zeros(signal.shape, np.bool_)
+    for kind in _SHARP if plan.is_sharp else _DEFOCUSED:
+        leak = _leak(signal, kind)
+        is_plain = _largest(signal, kind.clear) < np.maximum(leak, _EDGE)
+        core = _long_parts(is_plain, kind)
+        if not _many(core, kind).any():  # saves the time of the rest
+            continue
+        core &= _over_lines(cv2.MORPH_CLOSE, ~is_plain, kind.across)
+        is_sample = is_plain if kind.leaks else _largest(signal, kind.apart) < _EDGE
+        weight = is_sample / np.sqrt(np.maximum(variance + variance * leak, TINY))
+        right = _moved(views[1], disparity_px / disparity_px.dtype.type(side))
+        sums = support.gradient_sums(memory, views[0], right, weight)
+        core &= ~_has_own_texture(sums, area)[: len(core), : core.shape[1]]
+        is_around = _many(_long_parts(core, kind), kind)
+        is_plain |= signal < np.maximum(_MORE * leak, _EDGE) if kind.leaks else False
+        core |= is_plain & _over_lines(cv2.MORPH_CLOSE, ~is_plain, kind.across)
+        found |= _grown(core & is_around, kind.edge)
+    return found
+
+
+def _leak(signal: Array, kind: GapKind) -> Any:
+    """Return how much of the squared gradient of each cell edges around may have left."""
+    parts = [_largest(signal, far) * signal.dtype.type(share) for far, share in kind.leaks]
+    return reduce(np.maximum, parts, signal.dtype.type(0))
 
 
 def _moved(view: Array, disparity: Array) -> Array:
@@ -102,14 +118,14 @@ def _moved(view: Array, disparity: Array) -> Array:
     return np.asarray(cv2.remap(view, place, lines, cv2.INTER_LINEAR, borderMode=edge))
 
 
-def _has_own_texture(sums: Array, window: int, area: float) -> Mask:
+def _has_own_texture(sums: Array, area: float) -> Mask:
     """Tell where gradients are correlated between the views, in a window around each cell.
 
     `sums` as of `gradient_sums`, in sigmas of noise; `area` is that of an independent sample.
     """
     import cv2
 
-    side = window // 2 | 1
+    side = _WINDOW // 2 | 1
     edge = cv2.BORDER_REPLICATE
     means = [cv2.blur(plane, (side, side), borderType=edge) for plane in sums]
     count, a, b, c, d, both, left, right = means
@@ -123,13 +139,13 @@ def _has_own_texture(sums: Array, window: int, area: float) -> Mask:
     return np.asarray(found.repeat(2, 0).repeat(2, 1))
 
 
-def _many(core: Mask, reach: GapSizes) -> Mask:
+def _many(core: Mask, kind: GapKind) -> Mask:
     """Tell where many of the cells around lie in gaps or at their edges."""
     import cv2
 
     rows, cols = core.shape
-    some = _grown(core, reach.edge)[::2, ::2].astype(np.float32)
-    found = cv2.blur(some, (reach.around // 2 | 1,) * 2) > reach.share
+    some = _grown(core, kind.edge)[::2, ::2].astype(np.float32)
+    found = cv2.blur(some, (kind.around // 2 | 1,) * 2) > kind.share
     return np.asarray(found.repeat(2, 0).repeat(2, 1)[:rows, :cols])
 
 
@@ -137,12 +153,26 @@ def _largest(values: Any, far: int) -> FloatArray:
     """Maximum over a disk."""
     import cv2
 
+    if not far:
+        return np.asarray(values)
     disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * far + 1,) * 2)
     return np.asarray(cv2.dilate(values, disk))
 
 
 def _grown(mask: Mask, far: int) -> Mask:
     return _largest(mask.astype(np.uint8), far) > 0
+
+
+def _long_parts(mask: Mask, kind: GapKind) -> Mask:
+    """Return the parts of a mask that are long enough for a gap."""
+    import cv2
+
+    if kind.along:
+        return _over_lines(cv2.MORPH_OPEN, mask, kind.along)
+    _, label, sizes, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    is_long = sizes[:, cv2.CC_STAT_WIDTH : cv2.CC_STAT_HEIGHT + 1].max(axis=1) >= kind.long
+    is_long[0] = False
+    return np.asarray(is_long[label])
 
 
 def _over_lines(operation: int, mask: Mask, length: int) -> Mask:

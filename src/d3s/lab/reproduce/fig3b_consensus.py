@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
 from d3s.estimate.consensus.consensus_plan import candidates_m
+from d3s.estimate.consensus.noise_and_gain import removed_noise
 from d3s.lab.evaluate.cameras import TunedTwin, plane_views
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
@@ -150,7 +151,8 @@ def window_predictions(
 
     `shifts_px` are the least and the largest shift of the right view.
     """
-    windows, sums = shift_sums(*views, shifts_px, CONSENSUS, most_windows)
+    noise = removed_noise(twin.rig, views, CONSENSUS)
+    windows, sums = shift_sums(*views, shifts_px, CONSENSUS, most_windows, removed_noise=noise)
     return WindowPredictions(twin, windows, sums)
 
 

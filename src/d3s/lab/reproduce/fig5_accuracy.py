@@ -46,6 +46,8 @@ _SHAPE, _QUICK_SHAPE = (300, 640), (200, 400)
 QUICK_TEXTURES = TEXTURES[:2]
 """Textures of a quick run."""
 
+Thresholds = tuple[float, ...]
+
 COLUMNS = (
     *("method", "threshold", "texture", "depth_m", "pixels", "retained", "mae_m", "median_m"),
     "density",  # share of the textured pixels that are retained
@@ -102,34 +104,39 @@ def sweeps(context: Context) -> tuple[PlaneSweep, PlaneSweep]:
     return near, near.replace(depths_m=far_m)
 
 
-def measure(context: Context) -> SweepTable:
-    """Errors of every method on every plane of both series; no threshold is the default filter."""
-    bare, tuned = Rig.paper_prototype(), twin_for(context).rig
-    both = sweeps(context)
-    parts = consecutive(context.progress, 3 * [len(one.places) for one in both])
-    rows: list[Row] = []
-    for number, sweep in enumerate(both):
-        begin, middle, end = map(context.run, parts[number::2])
-        own = evaluate_thresholds(TUNED, THRESHOLDS, sweep=sweep, rig=tuned, **begin)
-        printed = evaluate_thresholds(
-            PRINTED, (ACCURACY_THRESHOLD,), sweep=sweep, rig=bare, **middle
-        )
-        others = evaluate_planes((*OTHERS, *WHOLE), sweep=sweep, rig=tuned, **end)
-        rows += (*own.rows, *printed.rows, *others.rows)
-    return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
-
-
-def parameters(context: Context) -> list[dict[str, Any]]:
-    """Parameters of all sweeps that `measure` runs."""
+def _parts(context: Context) -> list[tuple[PlaneSweep, Rig, tuple[Contender, ...], Thresholds]]:
+    """Sweeps with the camera, the methods and the thresholds of each."""
     bare, tuned = Rig.paper_prototype(), twin_for(context).rig
     return [
-        {**sweep_parameters(sweep, rig, contenders), "thresholds": thresholds}
+        (sweep, rig, contenders, thresholds)
         for sweep in sweeps(context)
         for rig, contenders, thresholds in (
             (tuned, (TUNED,), THRESHOLDS),
             (bare, (PRINTED,), (ACCURACY_THRESHOLD,)),
             (tuned, (*OTHERS, *WHOLE), ()),
         )
+    ]
+
+
+def measure(context: Context) -> SweepTable:
+    """Errors of every method on every plane of both series; no threshold is the default filter."""
+    parts = _parts(context)
+    progress = consecutive(context.progress, [len(sweep.places) for sweep, *_ in parts])
+    rows: list[Row] = []
+    for (sweep, rig, contenders, thresholds), one in zip(parts, progress, strict=True):
+        run = context.run(one)
+        if thresholds:
+            rows += evaluate_thresholds(contenders[0], thresholds, sweep=sweep, rig=rig, **run).rows
+        else:
+            rows += evaluate_planes(contenders, sweep=sweep, rig=rig, **run).rows
+    return SweepTable({name: row.get(name) for name in COLUMNS} for row in rows)
+
+
+def parameters(context: Context) -> list[dict[str, Any]]:
+    """Parameters of all sweeps that `measure` runs."""
+    return [
+        {**sweep_parameters(sweep, rig, contenders), "thresholds": thresholds}
+        for sweep, rig, contenders, thresholds in _parts(context)
     ]
 
 
@@ -172,13 +179,6 @@ def _share(row: Row) -> float:
 _DRAWN = (0.0, 0.1, 0.5, ACCURACY_THRESHOLD, 0.95)
 
 PAPER_RIVALS = ("guo2017", "li2010", "takeda2013", "sift")
-
-_PARTS = {
-    "up to 0.5 m": (0.0, 0.5),
-    "from 0.5 to 0.9 m": (0.5, 0.9),
-    "from 0.9 to 1.5 m": (0.9, 1.5),
-    "beyond 1.5 m": (1.5, np.inf),
-}
 
 
 def make_accuracy(context: Context) -> Result:
@@ -312,17 +312,16 @@ def depth_rows(line: AccuracyCurve) -> list[dict[str, Cell]]:
 
 
 def _range_row(line: AccuracyCurve) -> dict[str, Cell]:
-    nearest_m, farthest_m = line.range_m or (None, None)
-    strict_nearest_m, strict_farthest_m = line.strict_range_m or (None, None)
+    ends, strict_ends = line.range_m or (None, None), line.strict_range_m or (None, None)
     mae_m, share = line.over(line.range_m)
     all_mae_m, all_share = line.over((0.0, np.inf))
     return {
         "method": line.method,
         "threshold": line.threshold,
-        "nearest_m": nearest_m,
-        "farthest_m": farthest_m,
-        "every_texture_nearest_m": strict_nearest_m,
-        "every_texture_farthest_m": strict_farthest_m,
+        **dict(zip(("nearest_m", "farthest_m"), ends, strict=True)),
+        **dict(
+            zip(("every_texture_nearest_m", "every_texture_farthest_m"), strict_ends, strict=True)
+        ),
         "mae_cm": 100 * all_mae_m,
         "share_with_depth": all_share,
         "mae_in_range_cm": 100 * mae_m,
@@ -371,33 +370,34 @@ def _error_comparison(lines: Sequence[AccuracyCurve]) -> Comparison:
 
 def _threshold_comparisons(lines: Sequence[AccuracyCurve], *, is_quick: bool) -> list[Comparison]:
     """Compare thresholds; the depths of a quick run are too far apart to judge."""
-    coarse = " Depths of a quick run are too far apart to say whether they agree." * is_quick
     every, low, middle, high = (_at(lines, one) for one in (0.0, 0.1, 0.5, ACCURACY_THRESHOLD))
     low_longer_m, low_kept = _change(every, low)
-    middle_longer_m, _ = _change(low, middle)
     high_longer_m, high_kept = _change(middle, high)
+    rows = [
+        (
+            ("a threshold of 0.1 against none", "range much longer, density hardly less"),
+            _changed(every, low),
+            low_longer_m > STEP_M and low_kept > 0.9,
+        ),
+        (
+            ("thresholds from 0.1 to 0.5", "range nearly constant"),
+            _changed(low, middle),
+            abs(_change(low, middle)[0]) <= 2 * STEP_M,
+        ),
+        (
+            (
+                f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
+                "range longer, density much less",
+            ),
+            _changed(middle, high),
+            high_longer_m > STEP_M and high_kept < 0.8,
+        ),
+    ]
+    why = f"{_TWIN}. Smoothing and window decide, and are not printed: see below."
+    why += " Depths of a quick run are too far apart to say whether they agree." * is_quick
     return [
-        Comparison(
-            what="a threshold of 0.1 against none",
-            paper="range much longer, density hardly less",
-            ours=_changed(every, low),
-            why=f"{_TWIN}.{coarse}",
-            agrees=None if is_quick else low_longer_m > STEP_M and low_kept > 0.9,
-        ),
-        Comparison(
-            what="thresholds from 0.1 to 0.5",
-            paper="range nearly constant",
-            ours=_changed(low, middle),
-            why=f"{_TWIN}.{coarse}",
-            agrees=None if is_quick else abs(middle_longer_m) <= 2 * STEP_M,
-        ),
-        Comparison(
-            what=f"a threshold of {ACCURACY_THRESHOLD:g} against 0.5",
-            paper="range longer, density much less",
-            ours=_changed(middle, high),
-            why=f"{_TWIN}. Smoothing and window decide, and are not printed: see below.{coarse}",
-            agrees=None if is_quick else high_longer_m > STEP_M and high_kept < 0.8,
-        ),
+        Comparison(what=what, paper=paper, ours=ours, why=why, agrees=None if is_quick else agrees)
+        for (what, paper), ours, agrees in rows
     ]
 
 
@@ -492,11 +492,9 @@ def _printed_comparison(methods: Sequence[AccuracyCurve]) -> Comparison:
 
 def _remarks(methods: Sequence[AccuracyCurve]) -> list[str]:
     text = "; ".join(f"{one.method}, {ends_text(one.range_m)}" for one in by_range(methods))
-    leaders = "; ".join(f"{words} {_leader(methods, ends)}" for words, ends in _PARTS.items())
     return [
-        f"Working ranges, the longest first: {text}.",
-        f"The least mean error, each method with its own filter: {leaders}. A method that keeps "
-        "fewer pixels has it easier; `d3s compare` holds all at one density.",
+        f"Working ranges, the longest first: {text}. A method that keeps fewer pixels has it "
+        "easier; `d3s compare` holds all at one density.",
         _about_rivals(methods),
     ]
 
@@ -518,13 +516,6 @@ def _about_rivals(methods: Sequence[AccuracyCurve]) -> str:
         "apart. The twin is kinder than a camera: rows are aligned without error, both lenses are "
         "alike but for their power, and a point blurs into the disk that deconvolution expects."
     )
-
-
-def _leader(methods: Sequence[AccuracyCurve], ends_m: tuple[float, float]) -> str:
-    """Method with the least error between two depths, as text."""
-    errors_m = {one.method: one.over(ends_m)[0] for one in methods}
-    known = {name: error_m for name, error_m in errors_m.items() if np.isfinite(error_m)}
-    return f"{min(known, key=lambda name: known[name])} ({100 * min(known.values()):.2f} cm)"
 
 
 ITEM = Item(

@@ -191,7 +191,6 @@ def _row(system: System) -> dict[str, Cell]:
 
 
 def _others() -> Comparison:
-    """Compare the two result columns of the systems of others."""
     rows = [one for one in COMPARED_SYSTEMS if one is not OWN and one.printed_farthest_m]
     follow = [one for one in rows if printed_values_agree(one)]
     return Comparison(
@@ -219,7 +218,6 @@ def _own() -> Comparison:
 
 
 def _baselines() -> Comparison:
-    """Compare the baselines of systems with as long a range."""
     reach_m = OWN.printed_farthest_m or 0
     ratios = {
         one.name: one.baseline_m / OWN.baseline_m

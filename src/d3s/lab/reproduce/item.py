@@ -6,23 +6,22 @@ with its figures, its tables, and `result.json`, which is written last and lists
 everything that they were made from.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from d3s.atomic import write_text
 from d3s.batch.running import Workers
+from d3s.estimate.plot.save import save_figure
 from d3s.lab.evaluate.cameras import Lens
 from d3s.lab.evaluate.evaluation import Run
+from d3s.lab.evaluate.table import csv_text, for_json
 from d3s.types import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-import json
-
-from d3s.atomic import write_text
-from d3s.estimate.plot.save import save_figure
-from d3s.lab.evaluate.table import csv_text, for_json
 
 Cell = str | float | int | bool | None
 """Cell of a table; a number that is not finite is written as an empty cell."""

@@ -7,9 +7,9 @@ A reproduction is a folder: one folder for each item, with its figures, its tabl
 import hashlib
 import json
 import os
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,7 +22,6 @@ from d3s.lab.reproduce.item import (
     ERROR,
     Context,
     Item,
-    Result,
     Rows,
     plain,
     stored_result,
@@ -137,21 +136,19 @@ def reproduce(
     _take(root, overwrite=overwrite)
     outcomes: list[ItemOutcome] = []
     for number, item in enumerate(chosen, start=1):
-        is_quick = quick and item.has_quick
-        given = {"seed": seed, "photos": photos}
-        if not overwrite and _is_kept(item, root, is_quick, given):
-            outcomes.append(ItemOutcome(item, "kept"))
-            continue
         context = Context(
             folder=root / item.name / "work",
-            quick=is_quick,
+            quick=quick and item.has_quick,
             seed=seed,
             photos=photos,
             workers=workers,
-            progress=watcher(item, number, len(chosen)) if watcher else None,
             tables_of=_tables_of(item, root),
         )
-        outcomes.append(_made(item, root, context))
+        if not overwrite and _is_kept(item, root, context):
+            outcomes.append(ItemOutcome(item, "kept"))
+            continue
+        progress = watcher(item, number, len(chosen)) if watcher else None
+        outcomes.append(_made(item, root, replace(context, progress=progress)))
         write_page(root, items)  # after each item, so that finished ones can be seen
     write_page(root, items)
     return tuple(outcomes)
@@ -178,9 +175,7 @@ def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     folder = root / item.name
     make_folder(folder)
     try:
-        result = item.run(context)
-        given = {"seed": context.seed, "photos": context.photos}
-        write_result(result, root, item.name, _made_from(item, root, context.quick, given))
+        write_result(item.run(context), root, item.name, _made_from(item, root, context))
     except OutputError:  # the disk will fail for the others too
         raise
     except Exception as error:  # noqa: BLE001 - no error may stop the others
@@ -190,31 +185,25 @@ def _made(item: Item, root: Path, context: Context) -> ItemOutcome:
     return ItemOutcome(item, "made")
 
 
-def _made_from(item: Item, root: Path, quick: bool, given: Mapping[str, Any]) -> dict[str, Any]:
+def _made_from(item: Item, root: Path, context: Context) -> dict[str, Any]:
     """Return everything that decides the result of an item."""
     return {
         "version": __version__,
         "code": code_digest()[:16],
-        "source": _source_digest(item.run),
-        "quick": quick,
-        **given,
+        "quick": context.quick,
+        "seed": context.seed,
+        "photos": context.photos,
         "uses": {name: _digest(stored_result(root, name)) for name in item.uses},
     }
 
 
-def _is_kept(item: Item, root: Path, quick: bool, given: Mapping[str, Any]) -> bool:
+def _is_kept(item: Item, root: Path, context: Context) -> bool:
     """Whether an item on disk is up to date; one made in full also serves a quick run."""
     result = stored_result(root, item.name)
     if result is None or not all((root / item.name / one).is_file() for one in result["files"]):
         return False
-    sizes = (True, False) if quick else (False,)
-    return any(result["made_from"] == _made_from(item, root, size, given) for size in sizes)
-
-
-def _source_digest(run: Callable[[Context], Result]) -> str:
-    """Digest of the file of an item, which need not be in this package."""
-    path = getattr(sys.modules.get(run.__module__), "__file__", None)
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if path else ""
+    made_from = _made_from(item, root, context)
+    return result["made_from"] in (made_from, {**made_from, "quick": False})
 
 
 def _digest(result: dict[str, Any] | None) -> str | None:

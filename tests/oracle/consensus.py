@@ -1,15 +1,16 @@
 """`reference_consensus`: the consensus in NumPy and double precision, slow and easy to check.
 
-It follows the paper line by line, with the functions of `d3s.optics` that hold its equations. Tests
-and benchmarks compare the compiled method with it; nothing else imports it.
+It follows the paper line by line, with the functions of `d3s.optics` that hold its equations.
 """
+
+from functools import partial
 
 import numpy as np
 
 from d3s.estimate.checked_pair import CheckedPair
 from d3s.estimate.consensus.consensus_plan import ConsensusPlan, filtered, make_plan, tried_mask
-from d3s.estimate.consensus.denominator_noise import removed_noise, without_noise
 from d3s.estimate.consensus.lens_corrections import corrections
+from d3s.estimate.consensus.noise_and_gain import equal_contrast, removed_noise, without_noise
 from d3s.estimate.consensus.result import ChosenCandidates, as_depth_map
 from d3s.estimate.consensus.smoothing import noise_variance
 from d3s.estimate.depth_map import DepthMap
@@ -41,9 +42,11 @@ def reference_consensus(left: Image, right: Image, rig: Rig, options: ConsensusO
     pair = CheckedPair(left, right)
     plan = make_plan(rig, options, left.shape)
     views = [filtered(view, plan) for view in pair]
-    noise = sum(noise_variance(view) for view in pair)
-    removed = removed_noise(rig, (left, right), plan.settings.prefilter_sigma_px)
-    found = _search(views[0], views[1], plan, noise, removed)
+    noises = noise_variance(pair.left), noise_variance(pair.right)
+    removed = removed_noise(rig, (left, right), options)
+    search = partial(_search, noise=sum(noises), removed=removed)
+    views[1] = equal_contrast(views[0], views[1], noises, plan, search)
+    found = search(views[0], views[1], plan)
     return as_depth_map(found, pair, views[0], plan)
 
 
