@@ -21,7 +21,7 @@ KINDS = {"weak, contrast 0.1": (REPORT_PATTERNS, 0.1), "text": (("text",), 1.0)}
 
 
 def judged(depth_m: float, pattern: str, contrast: float) -> np.ndarray:
-    """Shares with a depth: of own texture, of all, of all with `enclosed`; those in 1 and 3 sigma."""
+    """Shares with a depth of own texture, of all, of all with `enclosed`; within 1, 3 sigma."""
     texture = d3s.Texture(pattern=pattern, seed=11, contrast=contrast)
     scene = d3s.Plane(depth_m=depth_m, texture=texture)
     pair, clean = (
