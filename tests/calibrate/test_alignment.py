@@ -47,6 +47,17 @@ def test_camera_that_distorts_before_a_bent_board(bent):
     np.testing.assert_array_equal(found.matches.left[0].first_px, bent.matches().left[0].first_px)
 
 
+def test_as_printed_anchors_are_those_of_least_shift_and_medians_rectify(bent):
+    matches, setup = bent.matches(), SETUP._replace(as_printed=True)
+    found = align_matches(matches, bent.distances_m, bent.field_radius_px, setup)
+    assert found.distortion.largest_px(0) == 0
+    assert found.anchors.left_px == found.anchors.left.least_shift_px
+    rectified = found.rectification
+    assert (rectified.scale, rectified.angle_rad, rectified.shift_y_px) == rectified.median
+    assert rectified.baseline_angle_rad == 0
+    assert rectified.rms_px > 3 * aligned(bent).rectification.rms_px
+
+
 def test_bowl_of_a_board_is_believed_the_less_the_more_lenses_imitate_it(bent):
     found = aligned(bent)
     flat, curved = LensMaps(field_radius_px=900.0), lens_maps_of(curved_rig())

@@ -11,7 +11,7 @@ import numpy as np
 
 from d3s.calibrate.anchors import Anchors, find_anchors
 from d3s.calibrate.coma import Coma
-from d3s.calibrate.distortion_fit import Board, Distortion, find_distortion
+from d3s.calibrate.distortion_fit import Board, Distortion, find_distortion, no_distortion
 from d3s.calibrate.fields import Fields, largest_crop
 from d3s.calibrate.frames import Captures, ColourSensor
 from d3s.calibrate.geometry import Geometry, find_geometry
@@ -38,6 +38,7 @@ class Setup(NamedTuple):
     provenance: Provenance  # residuals still empty
     sensor: ColourSensor | None = None  # None: a mono sensor
     coma: Coma | None = None  # if it is known already
+    as_printed: bool = False  # anchors and rectification as in the paper's supplement
 
 
 class AlignedMatches(NamedTuple):
@@ -105,19 +106,24 @@ def align_matches(
 ) -> AlignedMatches:
     """Find distortion, anchors, rectification and geometry from places on the board.
 
-    `before` is the alignment by nearly the same places, to start with.
+    `before` is the alignment by nearly the same places, to start with. As printed, lenses have no
+    distortion, anchors are by Eq. S6, and medians of all frames rectify, as in Eq. S7.
     """
     optics = setup.design.optics
-    distortion, anchors = find_distortion(
-        matches,
-        find_anchors(matches) if before is None else before.anchors,
-        distances_m,
-        focal_length_px=optics.focal_length_px,
-        field_radius_px=field_radius_px,
-        start=None if before is None else before.distortion,
-    )
+    if setup.as_printed:
+        anchors = find_anchors(matches)._replace(method="least shift")
+        distortion = no_distortion(anchors, distances_m, field_radius_px)
+    else:
+        distortion, anchors = find_distortion(
+            matches,
+            find_anchors(matches) if before is None else before.anchors,
+            distances_m,
+            focal_length_px=optics.focal_length_px,
+            field_radius_px=field_radius_px,
+            start=None if before is None else before.distortion,
+        )
     straight = distortion.removed_from(matches)
-    rectification = find_rectification(straight, anchors)
+    rectification = find_rectification(straight, anchors, by_medians=setup.as_printed)
     geometry = find_geometry(
         straight,
         anchors,

@@ -47,6 +47,7 @@ def calibrate(
     left_lens: Half = "right",
     regions: tuple[Box, Box] | None = None,
     fit_ruler: bool | None = None,
+    as_printed: bool = False,
     name: str = "calibrated camera",
     bayer: str | None = None,
     linear: bool | None = None,
@@ -73,6 +74,9 @@ def calibrate(
     fit_ruler
         True: find the offset of the ruler and apply it. False: do not apply it. None: apply it
         where it exceeds four standard deviations and half a millimetre.
+    as_printed
+        Whether to find anchors and rectification as the supplement of the paper does, by Eqs. S6
+        and S7, for lenses without distortion. It is less accurate.
     name
         Name of the camera in the rig file.
     bayer
@@ -132,7 +136,7 @@ def calibrate(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         d3s_version=__version__,
     )
-    setup = Setup(built, fit_ruler, name, provenance, frames.sensor)
+    setup = Setup(built, fit_ruler, name, provenance, frames.sensor, as_printed=as_printed)
     return _run_steps(pictures, setup, left_lens, regions, progress)
 
 

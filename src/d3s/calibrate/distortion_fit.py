@@ -152,6 +152,15 @@ class Distortion(NamedTuple):
         return matches.changed(changed)
 
 
+def no_distortion(
+    anchors: Anchors, distances_m: Sequence[float], field_radius_px: float
+) -> Distortion:
+    """Make the distortion of lenses that have none, about their anchors."""
+    vergences_dpt = tuple(1 / distance_m for distance_m in distances_m)
+    middle = float(np.median(vergences_dpt))
+    return Distortion(field_radius_px, middle, vergences_dpt, anchors.left_px, anchors.right_px)
+
+
 def find_distortion(
     matches: Matches,
     anchors: Anchors,
@@ -167,8 +176,7 @@ def find_distortion(
     which is nearly right, such as that of the same places before a small correction. The focal
     length is as designed.
     """
-    vergences_dpt = tuple(1 / distance_m for distance_m in distances_m)
-    so_far = start or Distortion(field_radius_px, float(np.median(vergences_dpt)), vergences_dpt)
+    so_far = start or no_distortion(anchors, distances_m, field_radius_px)
     for _ in range(_PASSES if start is None else _FURTHER_PASSES):
         so_far = so_far._replace(centre_left_px=anchors.left_px, centre_right_px=anchors.right_px)
         so_far = _fitted(matches, so_far, focal_length_px)

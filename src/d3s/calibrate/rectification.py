@@ -103,8 +103,13 @@ class _Places(NamedTuple):
         return _Places(self.left[is_in], self.right[is_in], self.sigma[is_in], self.frame[is_in])
 
 
-def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
-    """Fit the rectification to the places of all frames."""
+def find_rectification(
+    matches: Matches, anchors: Anchors, *, by_medians: bool = False
+) -> Rectification:
+    """Fit the rectification to the places of all frames.
+
+    `by_medians` takes the medians of one similarity for each frame instead, as the paper does.
+    """
     pairs = matches.across
     if len(pairs) < FEWEST_FRAMES:
         raise CalibrationError(
@@ -128,6 +133,7 @@ def find_rectification(matches: Matches, anchors: Anchors) -> Rectification:
             )
         values, keep = _fit(places, start)
     kept = places.of(keep)
+    values = start if by_medians else values
     scale, angle, shift, baseline = (float(value) for value in values)
     return Rectification(
         scale=scale,

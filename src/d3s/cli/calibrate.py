@@ -38,6 +38,7 @@ def calibrate(
     rig: str | None = None,
     left_lens: Literal["left", "right"] = "right",
     fit_ruler: bool | None = None,
+    as_printed: bool = False,
     name: str | None = None,
     light: Light,
     workers: int | None = None,
@@ -61,11 +62,13 @@ def calibrate(
         output: Rig file to write; of several cameras, a folder.
         fit_ruler: Whether distances have an offset, the same for all, to be found and applied; if
             left, where it is clear.
+        as_printed: Anchors and rectification as in the supplement of the paper: less accurate.
         name: What to call the camera; as the rig file if left.
     """
     settings: dict[str, Any] = {
         "left_lens": left_lens,
         "fit_ruler": fit_ruler,
+        "as_printed": as_printed,
         "bayer": light.bayer,
         "linear": light.linear,
     }
