@@ -41,11 +41,8 @@ STAND_INS = {
 SMALL = {"0.25:1.2:25": "0.25:0.55:10", "design.toml": "board.toml"}
 # Lines that need a network, another program, a person, or an hour.
 LEFT_OUT = ("make test", "source ", "pip ", "dask ", "--scheduler", "--captures", "--side-by-side")
-DONE = {
-    "align": (0, 1, 6),
-    "check": (0, 5, 6),
-    "live": (0, 1),
-}  # codes that answer; no page is served
+# Exit codes that answer; no page is served.
+DONE = {"align": (0, 1, 6), "check": (0, 5, 6), "live": (0, 1)}
 
 
 def bring_readme() -> None:

@@ -78,5 +78,4 @@ def test_existing_files_are_refused_before_the_work(monkeypatch, tmp_path):
     result = CliRunner().invoke(app, ["demo", "--output", str(tmp_path)])
     assert result.exit_code == 3
     assert "rig.toml exists" in result.stderr
-    assert "--force" in result.stderr
     assert (tmp_path / "rig.toml").read_text() == "mine"
