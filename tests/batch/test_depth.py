@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_what_is_finished_and_goes_on_later(tmp_path, monkeyp
         real(temporary, target, overwrite)
 
     monkeypatch.setattr(atomic, "_move", fill_up)
-    words = r"001_depth.npz cannot be written: No space.*Free some space.*1 frames before.*--skip-"
+    words = r"001_depth.npz cannot be written: No space.*Free some space.*1 frames before.*goes on"
     with pytest.raises(OutputError, match=words):
         estimate_files(given, job, tmp_path / "out")
     assert DepthMap.load(tmp_path / "out/000_depth.npz").density > 0

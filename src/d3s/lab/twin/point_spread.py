@@ -59,8 +59,10 @@ class Diffraction:
 
 
 class _NamedPsf(ScenePart):
-    psf: PsfName
-    wavelength_m: float = Field(gt=1e-7, lt=2e-5)
+    """PSF by name, and the light for which it is computed."""
+
+    psf: PsfName = Field(description="the shape of a blurred point")
+    wavelength_m: float = Field(gt=1e-7, lt=2e-5, description="the wavelength of the light")
 
 
 def psf_of(psf: PsfName | Psf, wavelength_m: float) -> Psf:
