@@ -273,8 +273,12 @@ def resumed_files_that_differ() -> float:
 def _depth_of(folder: Path, out: str) -> dict[str, bytes]:
     command = ["depth", str(folder / "in"), *PINHOLE, "-o", str(folder / out)]
     subprocess.run([sys.executable, "-m", "d3s", *command, "--quiet"], check=True)
-    paths = [path for path in (folder / out).iterdir() if path.name != "frames.csv"]
-    return {path.name: path.read_bytes() for path in paths}
+    notes = {"frames.csv", "job.json"}  # of the run: with its times and folders
+    return {
+        path.name: path.read_bytes()
+        for path in (folder / out).iterdir()
+        if path.name not in notes
+    }
 
 
 # The paper ----------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def _calibration(
         tuned_candidates=options.candidates,
         tuned_window_px=options.window_px,
         tuned_prefilter_sigma_px=options.prefilter_sigma_px,
-        tuned_without_noise=True,
+        tuned_without_noise=not options.as_printed,
         provenance=Provenance(
             residuals={"tuning_mae_m": float(tuning.mae_m.min())},
             input_sha256={},

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from d3s.calibrate.ratios import Sums, Windows, shift_sums
 from d3s.calibrate.tuning import CONSENSUS, shifts_px
+from d3s.estimate import ConsensusOptions
 from d3s.estimate.consensus.consensus_plan import candidates_m
 from d3s.estimate.consensus.noise_and_gain import removed_noise
-from d3s.lab.evaluate.cameras import TunedTwin, plane_views
+from d3s.lab.evaluate.cameras import TunedTwin, plane_views, tuned_twin
 from d3s.lab.evaluate.sweep import REPORT_PATTERNS
 from d3s.lab.reproduce.item import Cell, Comparison, Context, Item, Picture, Result, Table
 from d3s.lab.reproduce.protocol import twin_for
@@ -145,17 +146,22 @@ class WindowPredictions(NamedTuple):
 
 
 def window_predictions(
-    twin: TunedTwin, views: tuple[Image, Image], shifts_px: tuple[float, float], most_windows: int
+    twin: TunedTwin,
+    views: tuple[Image, Image],
+    shifts_px: tuple[float, float],
+    most_windows: int,
+    options: ConsensusOptions = CONSENSUS,
 ) -> WindowPredictions:
     """Choose textured windows in the middle of a pair, with the options that the twin is tuned for.
 
     `shifts_px` are the least and the largest shift of the right view.
     """
-    noise = removed_noise(twin.rig, views, CONSENSUS)
-    windows, sums = shift_sums(*views, shifts_px, CONSENSUS, most_windows, removed_noise=noise)
+    noise = removed_noise(twin.rig, views, options)
+    windows, sums = shift_sums(*views, shifts_px, options, most_windows, removed_noise=noise)
     return WindowPredictions(twin, windows, sums)
 
 
+_PRINTED = CONSENSUS.replace(as_printed=True, window_px=31)
 DEPTHS_M = (0.8, 1.1, 1.4, 1.7)
 QUICK_DEPTHS_M = (1.1, 1.7)
 _SHAPE = (260, 520)
@@ -192,14 +198,18 @@ class SearchedWindows(NamedTuple):
 def make_zici(context: Context) -> Result:
     """Make the item: a pixel where depth alone fails, the first in a fixed order of planes."""
     depths_m = QUICK_DEPTHS_M if context.quick else DEPTHS_M
-    return zici_of(search_windows(twin_for(context), depths_m, REPORT_PATTERNS, context.seed))
+    twin = tuned_twin(seed=context.seed, options=_PRINTED)
+    return zici_of(search_windows(twin, depths_m, REPORT_PATTERNS, context.seed))
 
 
 def search_windows(
     twin: TunedTwin, depths_m: tuple[float, ...], patterns: tuple[str, ...], seed: int
 ) -> SearchedWindows:
-    """Compute both confidences in windows of planes, with the virtual baselines of the twin."""
-    candidates = candidates_m(twin.rig, CONSENSUS)
+    """Compute both confidences in windows of planes, with the virtual baselines of the twin.
+
+    The twin is tuned as printed: without noise in the denominator depth alone does not fail.
+    """
+    candidates = candidates_m(twin.rig, _PRINTED)
     baselines_m = np.array(twin.baselines.chosen.virtual_baselines_m)
     shifts = shifts_px(candidates, baselines_m, twin.rig.optics)
     ends_px = float(shifts.min()), float(shifts.max())
@@ -207,7 +217,7 @@ def search_windows(
     for i, pattern in enumerate(patterns):
         for j, depth_m in enumerate(depths_m):
             views = plane_views(twin.rig, depth_m, pattern, seed=(seed, 2, i, j), shape=_SHAPE)
-            in_windows = window_predictions(twin, views, ends_px, _WINDOWS)
+            in_windows = window_predictions(twin, views, ends_px, _WINDOWS, _PRINTED)
             predicted = in_windows.predicted_m(candidates, baselines_m)
             for number in range(in_windows.windows.rows.size):
                 each = predicted[..., number].T

@@ -403,7 +403,7 @@ def _threshold_comparisons(lines: Sequence[AccuracyCurve], *, is_quick: bool) ->
 
 def _density_comparison(context: Context) -> Comparison:
     """Compare how the density falls with the threshold where windows are small."""
-    options = CONSENSUS.replace(prefilter_sigma_px=2.0, window_px=11, local_mean_px=0.0)
+    options = CONSENSUS.replace(prefilter_sigma_px=2.0, window_px=11, as_printed=True)
     near = sweeps(context)[0]
     rows = evaluate_thresholds(
         Contender(method="consensus", options={"local_mean_px": 0.0}),
