@@ -101,6 +101,8 @@ def main() -> int:
         print("\n".join(f"{kind:12} {case.name}" for kind, case in wanted))
         return 0
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
     table = Table("kind", "case", *("kept", "wrong", "of kept", "of sure", "1 σ", "3 σ"), "warning")
     worst = 0.0
     for kind, case in track(wanted, "judging", console=console, disable=not console.is_terminal):

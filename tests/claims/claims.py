@@ -271,7 +271,7 @@ PAPER = [
 ]
 SPEED = [
     at_least("speed-sgbm", "time of SGBM over that of `joint`, 902 x 1802 px",
-             2.4, "x", depth.speed_ratio, **TIME),
+             2.1, "x", depth.speed_ratio, **TIME),
 ]
 # fmt: on
 
