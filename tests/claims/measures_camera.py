@@ -275,9 +275,7 @@ def _depth_of(folder: Path, out: str) -> dict[str, bytes]:
     subprocess.run([sys.executable, "-m", "d3s", *command, "--quiet"], check=True)
     notes = {"frames.csv", "job.json"}  # of the run: with its times and folders
     return {
-        path.name: path.read_bytes()
-        for path in (folder / out).iterdir()
-        if path.name not in notes
+        path.name: path.read_bytes() for path in (folder / out).iterdir() if path.name not in notes
     }
 
 
