@@ -27,7 +27,6 @@ def _fence(rig, sizes_px, depth_m):
     ("rig", "sizes_px", "depth_m"),
     [
         ("lenses", (14, 14), 0.7),
-        ("lenses", (14, 14), 0.45),
         ("pinhole", (14, 14), 0.7),
         ("pinhole", (10, 7), 0.7),
     ],
