@@ -243,7 +243,8 @@ onSubmit("capture-form", async () => {
   note("Hold still.", "soft");
   await ask({ ask: "capture", distance_m }, ({ filed, problems }) => {
     note(filed ? `Filed as ${filed.name}.` : `Not filed. ${problems.join(" ")}`, filed ? "good" : "bad");
-    if (filed) byId("capture-distance").value = "";
+    // The next distance now: a picture may have told of this one before its answer came.
+    if (filed) byId("capture-distance").value = planned.find((distance) => distance !== distance_m) ?? "";
   });
   byId("capture").disabled = false;
 });
