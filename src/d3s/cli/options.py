@@ -106,7 +106,7 @@ class Light(NamedTuple):
 
 
 class Grab(NamedTuple):
-    """What cameras are set to."""
+    """Exposure, gain and rate of a camera."""
 
     rate: float | None = None
     exposure: Time = None
@@ -131,7 +131,7 @@ class Address(NamedTuple):
 
 
 class Telling(NamedTuple):
-    """What is printed, and whether files are replaced."""
+    """Amount of printing, and whether files are replaced."""
 
     force: bool = False
     quiet: bool = False

@@ -1,4 +1,4 @@
-"""What commands print and where they write: exit codes, tables, progress, checks of places."""
+"""Output of commands: exit codes, tables, progress, checks of places."""
 
 import json
 import os

@@ -27,7 +27,7 @@ WORDS = {
     7: "mirrored and turned by 90 degrees",
     8: "turned by 90 degrees counterclockwise",
 }
-"""What `upright` does, by the orientation."""
+"""Turn and flip by which `upright` mends each orientation."""
 
 DAMAGED = "The file is damaged or was not copied whole: get it again from where it was made."
 

@@ -28,7 +28,7 @@ LEFT_CAMERA, RIGHT_CAMERA = "/left/camera_info", "/right/camera_info"
 FRAME = "/d3s/frame"
 """Facts of each frame, as JSON: number, times, losses, full scale. One message for each frame."""
 NOTE = "/d3s/note"
-"""What is no frame, as JSON: frames that were refused."""
+"""Messages beside the frames, as JSON: the frames that were refused."""
 DEPTH, SIGMA, DEPTH_CAMERA = "/depth/image", "/depth/sigma", "/depth/camera_info"
 DISPARITIES = "/depth/disparity"
 SCHEMAS = {

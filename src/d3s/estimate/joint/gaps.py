@@ -27,7 +27,7 @@ _SIGMAS = 3.0
 
 
 class GapKind(NamedTuple):
-    """What counts as a plain gap; lengths in cells."""
+    """Limits of a plain gap; lengths in cells."""
 
     across: int  # its largest width
     edge: int  # half width of an edge

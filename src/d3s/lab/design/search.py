@@ -35,7 +35,7 @@ Array = NDArray[Any]
 MARGIN_SIGMAS = 1.65
 """Standard deviations of the scatter of predictions by which errors stay below the wish."""
 GOALS = ("smallest", "brightest", "most exact")
-"""What the answers of a search are."""
+"""Kinds of answers of a search."""
 ROUNDS = 120
 """Generations of the evolution for each goal."""
 

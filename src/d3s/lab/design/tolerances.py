@@ -93,7 +93,7 @@ class ErrorCause(NamedTuple):
     has_sign: bool = False  # acts in one direction only
 
     def effects(self, amount: float) -> list["ErrorCause"]:
-        """What an amount changes, in both directions if it may have either."""
+        """Changes by an amount, in both directions if it may have either."""
         left, right = self.focus_dpt
         return [
             self._replace(

@@ -1,4 +1,4 @@
-"""What is measured of a camera on paper: planes of its twin by `joint`, and frames per second."""
+"""Measurements of a camera on paper: planes of its twin by `joint`, and frames per second."""
 
 import time
 from collections.abc import Sequence
