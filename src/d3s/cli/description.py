@@ -350,7 +350,7 @@ def _rig_facts(rig: Rig) -> Facts:
 
 
 def _lens_facts(lenses: LensMaps, optics: Optics) -> Facts:
-    """Disparity that a calibration of the lenses leaves, on the axis and at the edge of the field."""
+    """Disparity that a calibration of lenses leaves, on the axis and at the edge of the field."""
     variance = lenses.disparity_variance(optics)
     return {
         "field_radius_px": lenses.field_radius_px,
